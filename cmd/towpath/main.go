@@ -1,0 +1,4 @@
+// Command towpath runs agent workflows kept as plain folders and Markdown.
+package main
+
+func main() {}

@@ -1,0 +1,3 @@
+// Package lint says everything that can be said about a workspace without
+// running it. It is pure and never calls a model.
+package lint

@@ -1,0 +1,51 @@
+// Package prompt builds what one call of a stage is sent: layer by layer, the
+// same bytes for the same files, with an estimate of its tokens. It is pure.
+package prompt
+
+import (
+	"towpath/internal/workspace"
+)
+
+// Part is a file's place in a context.
+type Part struct {
+	Path    string          `json:"path"` // as the heading above it names it: workspace path, or repository path outside the workspace
+	Section string          `json:"section,omitempty"`
+	Layer   workspace.Layer `json:"layer"`
+	Bytes   int             `json:"bytes"`
+	Tokens  int             `json:"tokens"`
+	Hash    string          `json:"hash"`              // SHA-256 of the file's bytes, hex
+	Pending string          `json:"pending,omitempty"` // the stage that has yet to make it
+	Base    workspace.Base  `json:"base,omitempty"`
+	Text    string          `json:"-"`
+}
+
+// Context is what one call is sent.
+type Context struct {
+	System string
+	User   string
+	Parts  []Part            // in the order in which they stand in the prompt
+	Tokens int               // estimate for System and User with what a chat template adds
+	Hash   string            // SHA-256 of System, a zero byte, and User
+	Files  map[string]string // every file whose change makes the stage stale: workspace path -> SHA-256
+}
+
+// Options are the things about a call that are not in the contract.
+type Options struct {
+	Item      *workspace.Item   // the item of a for-each, nil without one
+	Total     int               // number of items
+	Earlier   []Summary         // titles and first sentences of the items before it
+	Vars      map[string]string // [vars] of the settings
+	Rejection *Rejection        // what a person refused, and why
+}
+
+// Summary stands for an earlier item.
+type Summary struct {
+	Title    string
+	Sentence string
+}
+
+// Rejection is an output that a person sent back.
+type Rejection struct {
+	Output string // its text
+	Reason string
+}
