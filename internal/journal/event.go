@@ -9,8 +9,6 @@ package journal
 import (
 	"encoding/json"
 	"time"
-
-	"towpath/internal/model"
 )
 
 // Version is the value of Event.V that this program writes.
@@ -127,17 +125,17 @@ type Request struct {
 
 // Reply is the payload of ModelReply.
 type Reply struct {
-	Call      string           `json:"call"` // of the Request
-	Text      Body             `json:"text"`
-	Reasoning Body             `json:"reasoning"`
-	ToolCalls []model.ToolCall `json:"tool_calls,omitempty"`
-	Finish    model.Finish     `json:"finish,omitempty"`
-	Model     string           `json:"model,omitempty"`
-	Usage     model.Usage      `json:"usage"`
-	FirstByte time.Duration    `json:"first_byte,omitempty"` // nanoseconds
-	Elapsed   time.Duration    `json:"elapsed,omitempty"`    // nanoseconds
-	Error     string           `json:"error,omitempty"`
-	Kind      model.Kind       `json:"error_kind,omitempty"`
+	Call      string        `json:"call"` // of the Request
+	Text      Body          `json:"text"`
+	Reasoning Body          `json:"reasoning"`
+	ToolCalls []Asked       `json:"tool_calls,omitempty"`
+	Finish    string        `json:"finish,omitempty"`
+	Model     string        `json:"model,omitempty"`
+	Usage     Usage         `json:"usage"`
+	FirstByte time.Duration `json:"first_byte,omitempty"` // nanoseconds
+	Elapsed   time.Duration `json:"elapsed,omitempty"`    // nanoseconds
+	Error     string        `json:"error,omitempty"`
+	Kind      string        `json:"error_kind,omitempty"`
 }
 
 // Call is the payload of ToolCall.
@@ -198,4 +196,19 @@ type Exited struct {
 	Mend   string    `json:"mend,omitempty"`
 	Until  time.Time `json:"until,omitzero"`
 	Next   string    `json:"next,omitempty"` // the stage that comes next
+}
+
+// Asked is a tool call as a model asked for it.
+type Asked struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+// Usage counts tokens. A nil field is unknown, which is not zero.
+type Usage struct {
+	Prompt    *int `json:"prompt,omitempty"`
+	Cached    *int `json:"cached,omitempty"`
+	Output    *int `json:"output,omitempty"`
+	Reasoning *int `json:"reasoning,omitempty"`
 }
