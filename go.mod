@@ -68,6 +68,7 @@ require (
 	github.com/hybridgroup/yzma v1.28.0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/itlightning/dateparse v0.2.1 // indirect
+	github.com/jolestar/go-commons-pool/v2 v2.1.2 // indirect
 	github.com/jupiterrider/ffi v0.7.0 // indirect
 	github.com/klauspost/compress v1.18.5 // indirect
 	github.com/klippa-app/go-pdfium v1.21.4 // indirect
@@ -84,6 +85,7 @@ require (
 	github.com/spf13/cobra v1.10.2 // indirect
 	github.com/spf13/pflag v1.0.9 // indirect
 	github.com/spiffe/go-spiffe/v2 v2.7.0 // indirect
+	github.com/tetratelabs/wazero v1.12.0 // indirect
 	github.com/tiktoken-go/tokenizer v0.10.0 // indirect
 	github.com/tmaxmax/go-sse v0.12.0 // indirect
 	github.com/ulikunitz/xz v0.5.15 // indirect
