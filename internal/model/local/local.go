@@ -1,0 +1,98 @@
+// Package local runs small models on this machine without any server.
+//
+// llama.cpp's library is loaded from the user's cache folder by a child
+// process of the same program, never by the program itself: native code that
+// aborts costs one call, not a run. The child speaks OpenAI's chat protocol on
+// a private socket. A Provider owns at most one child; it is started at the
+// first call, and ends with Close or with the program. A Provider is safe for
+// several goroutines; the child answers one call at a time, in order.
+package local
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	"towpath/internal/model"
+)
+
+// Prefix begins the names of this provider's models: local/qwen2.5-coder-1.5b.
+const Prefix = "local/"
+
+// The models that are known by name.
+const (
+	DefaultModel = "qwen2.5-coder-1.5b" // for work
+	SmallModel   = "smollm2-135m"       // for tests: its text is poor
+)
+
+// ChildArg is the first argument that makes the program the child process.
+// main must hand over to ChildMain before it reads any other argument:
+//
+//	if len(os.Args) > 1 && os.Args[1] == local.ChildArg {
+//		os.Exit(local.ChildMain(os.Args[2:]))
+//	}
+const ChildArg = "__towpath-local-model"
+
+// Config says how a Provider runs. The zero value is ready for use.
+type Config struct {
+	CacheDir string        // where library and weights are; DefaultCacheDir if empty
+	Command  []string      // starts the child; this program with ChildArg if empty
+	Threads  int           // for computing; the processor's cores if 0
+	Start    time.Duration // for the child to start; 30 s if 0
+	First    time.Duration // without any sign of life before the first token; 2 min if 0
+	Idle     time.Duration // between two signs of life; 1 min if 0
+	Total    time.Duration // of one call; 1 h if 0
+}
+
+// DefaultCacheDir gives $TOWPATH_CACHE, or the folder towpath in the user's
+// cache folder.
+func DefaultCacheDir() (string, error) {
+	if dir := os.Getenv("TOWPATH_CACHE"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "towpath"), nil
+}
+
+// Provider gives the models that run on this machine.
+type Provider struct {
+	cfg Config
+}
+
+// New makes a Provider. It starts nothing and reads nothing.
+func New(cfg Config) *Provider { return &Provider{cfg: cfg} }
+
+// Model gives the model of that name: one that is known by name, or a path
+// that ends in .gguf. The name may begin with Prefix. The result is also a
+// model.Describer. Nothing is read before it is used.
+func (p *Provider) Model(name string) model.Model { return nil }
+
+// List gives the models that are pulled and usable, without starting the
+// child.
+func (p *Provider) List(ctx context.Context) ([]model.Info, error) { return nil, nil }
+
+// Close ends the child and waits for it. Calls in flight fail.
+func (p *Provider) Close() error { return nil }
+
+// ServeOptions are the choices of Serve.
+type ServeOptions struct {
+	Addr  string       // host:port; the host must be loopback unless Token is set
+	Names []string     // models to offer; all that are pulled if empty
+	Token string       // required of every request as a bearer token, if set
+	Ready func(string) // called with the base URL once the server listens
+}
+
+// Serve answers OpenAI's chat protocol over TCP for other programs until ctx
+// ends. A child that dies is started again at the next request.
+func (p *Provider) Serve(ctx context.Context, opt ServeOptions) error { return nil }
+
+// ChildMain is the whole of the child process; it gives the exit code. It ends
+// when its standard input closes.
+func ChildMain(args []string) int { return 1 }
+
+// Supported says why models cannot run on this machine; nil if they can.
+func Supported() error { return nil }
