@@ -1,22 +1,31 @@
 // Package prompt builds what one call of a stage is sent: layer by layer, the
-// same bytes for the same files, with an estimate of its tokens. It is pure.
+// same bytes for the same files, with an estimate of its tokens. It is pure:
+// it reads an fs.FS, keeps no state, and may be used by several goroutines.
+//
+// The layout is plain headings. A file stands under a heading with its path,
+// and nothing is put around its text: small models copy fences and tags into
+// their own reply, and every wrapper costs tokens. A byte order mark is taken
+// off and CRLF becomes LF, so that a checkout on Windows gives the same prompt.
 package prompt
 
 import (
 	"towpath/internal/workspace"
 )
 
+// MaxFile is the size in bytes above which a file is refused as an input.
+const MaxFile = 8 << 20
+
 // Part is a file's place in a context.
 type Part struct {
 	Path    string          `json:"path"` // as the heading above it names it: workspace path, or repository path outside the workspace
 	Section string          `json:"section,omitempty"`
 	Layer   workspace.Layer `json:"layer"`
-	Bytes   int             `json:"bytes"`
-	Tokens  int             `json:"tokens"`
-	Hash    string          `json:"hash"`              // SHA-256 of the file's bytes, hex
+	Bytes   int             `json:"bytes"`             // of Text
+	Tokens  int             `json:"tokens"`            // estimate for Text
+	Hash    string          `json:"hash"`              // SHA-256 of the file's bytes, hex; "" when pending
 	Pending string          `json:"pending,omitempty"` // the stage that has yet to make it
 	Base    workspace.Base  `json:"base,omitempty"`
-	Text    string          `json:"-"`
+	Text    string          `json:"-"` // as it stands in the prompt
 }
 
 // Context is what one call is sent.
@@ -36,6 +45,15 @@ type Options struct {
 	Earlier   []Summary         // titles and first sentences of the items before it
 	Vars      map[string]string // [vars] of the settings
 	Rejection *Rejection        // what a person refused, and why
+
+	// Project turns a file that is not plain text (PDF, HTML, ipynb, CSV) into
+	// text. Nil: what is not text is refused, the others go in as they are.
+	Project func(name string, data []byte) (string, error)
+
+	// Probe looks ahead: an input that an earlier stage has yet to make becomes
+	// a Part with Pending set in place of an error, and placeholders that have
+	// no value stay as written.
+	Probe bool
 }
 
 // Summary stands for an earlier item.
