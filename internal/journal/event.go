@@ -67,6 +67,7 @@ type Event struct {
 	Gate     *GateOpened     `json:"gate,omitempty"`
 	Decision *Decided        `json:"decision,omitempty"`
 	Exit     *Exited         `json:"exit,omitempty"`
+	Ended    *Ended          `json:"ended,omitempty"`
 	Note     string          `json:"note,omitempty"` // of Nudge, Waiting, Warning, TextDelta, ...
 	Data     json.RawMessage `json:"data,omitempty"` // payload of Round, Check and Verdict
 }
@@ -89,6 +90,28 @@ type Started struct {
 	Model    string            `json:"model,omitempty"`
 	Resumes  string            `json:"resumes,omitempty"` // run that this one goes on from
 	Attended bool              `json:"attended"`          // a person started it at a terminal
+
+	// Replaces holds the outputs that were there and that this run was told to
+	// replace: workspace path -> hash. An output with another hash is not
+	// overwritten.
+	Replaces map[string]string `json:"replaces,omitempty"`
+}
+
+// Ended is the payload of ItemEnded.
+type Ended struct {
+	Title      string  `json:"title"`
+	Context    string  `json:"context"`          // hash of what the item was sent
+	Pieces     []Piece `json:"pieces,omitempty"` // one for each declared output, of an item that succeeded
+	Incomplete bool    `json:"incomplete,omitempty"`
+	Reused     string  `json:"reused,omitempty"` // run that made the pieces
+	Error      string  `json:"error,omitempty"`
+}
+
+// Piece is an item's share of an output.
+type Piece struct {
+	Output string `json:"output"` // the output's name, as declared
+	Kept   string `json:"kept"`   // path relative to the workspace
+	Hash   string `json:"hash"`
 }
 
 // Context is the payload of ContextBuilt.
