@@ -6,6 +6,8 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"time"
 
 	"towpath/internal/model"
@@ -20,10 +22,7 @@ type Limits struct {
 }
 
 // Offer is a tool under the name by which the model knows it.
-type Offer struct {
-	Name string // server_tool, mapped to what every provider takes
-	Tool tool.Tool
-}
+type Offer = tool.Offered
 
 // Turn is what one turn needs.
 type Turn struct {
@@ -38,6 +37,43 @@ type Turn struct {
 	Final    string // what the last call without tools asks for, when the turn is cut short; "" only reports
 	Observe  func(Event)
 	Seed     string // makes fences reproducible: the run's id
+
+	// ResultCap bounds what the model sees of one tool result, in estimated
+	// tokens; 0 takes a share of the free window.
+	ResultCap int
+	// Parts names what the prompt is made of, so that an error about its size
+	// can say what is largest.
+	Parts []Part
+	// Approve gives leave for a call with effects after text from outside was
+	// read, or when the tool is destructive. nil means that nobody watches: such
+	// a call ends the turn with a *LeaveError before it is made.
+	Approve func(ctx context.Context, q Question) (bool, error)
+}
+
+// Part is a named piece of the prompt, usually a file.
+type Part struct {
+	Name   string
+	Tokens int
+}
+
+// Question asks a person for leave to make a call.
+type Question struct {
+	Spec      tool.Spec
+	Arguments json.RawMessage
+	Untrusted bool // text from outside was read before the model asked for it
+}
+
+// LeaveError is a call that needs a person's leave in a run that nobody watches.
+type LeaveError struct{ Question }
+
+// Error says what waits for leave, and why.
+func (e *LeaveError) Error() string {
+	why := "it can destroy something"
+	if e.Untrusted {
+		why = "text from outside was read before the model asked for it"
+	}
+	return fmt.Sprintf("the call %s %s %s needs a person's leave: %s; start the run at a terminal to be asked",
+		e.Spec.Server, e.Spec.Name, e.Arguments, why)
 }
 
 // Stop says why a turn ended.
@@ -55,23 +91,58 @@ const (
 
 // Outcome is how a turn ended.
 type Outcome struct {
-	Text     string // the final text, unwrapped
-	Stop     Stop
-	Reason   string          // one sentence for a person, of a turn that was cut short
-	Messages []model.Message // the whole conversation, for the call after it
-	Sources  []tool.Source   // what the tools really read
-	Calls    int             // tool calls that ran
+	Text       string // the final text, unwrapped; empty where the turn was cut short and only reports
+	Stop       Stop
+	Reason     string          // one sentence for a person, of a turn that was cut short
+	Messages   []model.Message // the whole conversation, for the call after it
+	Sources    []tool.Source   // what the tools really read
+	Calls      int             // tool calls that ran
+	Tokens     int             // prompt and output of all calls, as reported, else estimated
+	Candidates []string        // text that came with tool calls or too early; never chosen silently
 }
 
 // Event is something that the agent did on its own account, for a person who
 // watches: a nudge, a trim, a piece of text.
 type Event struct {
-	Kind  string // "nudge", "trim", "delta", "waiting"
+	Kind  string // "nudge", "trim", "warning", "delta", "waiting"
 	Note  string
 	Delta model.Delta
 }
 
-// Runner is the part of this package that callers need.
-type Runner interface {
-	Run(ctx context.Context, t Turn, messages []model.Message) (Outcome, error)
+// ReplyError is a turn without a text that can be accepted: the model's reply
+// was empty, cut, filtered, only a plan, or came without a tool that the
+// contract requires.
+type ReplyError struct {
+	Kind    ReplyFault
+	Model   string // provider/model
+	Message string // what happened, one sentence
+	Mend    string
+	Raw     string // the reply as it came, bounded
 }
+
+// Error gives model, message and mend.
+func (e *ReplyError) Error() string {
+	s := e.Message
+	if e.Model != "" {
+		s = e.Model + ": " + s
+	}
+	if e.Mend != "" {
+		s += "; " + e.Mend
+	}
+	return s
+}
+
+// ReplyFault sorts the faults of replies.
+type ReplyFault string
+
+// The faults of replies.
+const (
+	FaultEmpty     ReplyFault = "empty"
+	FaultCut       ReplyFault = "cut"        // by length, also when continued
+	FaultReasoning ReplyFault = "reasoning"  // the reasoning used the whole budget
+	FaultFiltered  ReplyFault = "filtered"   // by the server
+	FaultModel     ReplyFault = "model"      // another model answered
+	FaultPlan      ReplyFault = "plan"       // only says what it would do
+	FaultRequired  ReplyFault = "required"   // a required tool was not used
+	FaultRepeats   ReplyFault = "degenerate" // repeats itself without end
+)

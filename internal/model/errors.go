@@ -39,7 +39,7 @@ type Error struct {
 	Message    string // what happened, one sentence, with the server's own words where they help
 	Mend       string // what to do about it
 	RetryAfter time.Duration
-	Until      time.Time // of KindQuota
+	Until      time.Time // when set, only patience is missing: the run pauses until then
 	Prompt     int       // tokens, of KindOverflow, 0 if unknown
 	Window     int       // tokens, of KindOverflow, 0 if unknown
 	Raw        string    // the reply as it came, bounded, where it helps

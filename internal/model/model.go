@@ -90,19 +90,22 @@ type Usage struct {
 
 // Reply is a complete answer.
 type Reply struct {
-	Text      string        `json:"text,omitempty"`
-	Reasoning string        `json:"reasoning,omitempty"` // kept out of Text by position
-	ToolCalls []ToolCall    `json:"tool_calls,omitempty"`
-	Recovered bool          `json:"recovered,omitempty"` // ToolCalls were read from text
-	Finish    Finish        `json:"finish"`
-	Model     string        `json:"model"` // provider/model that answered
-	Usage     Usage         `json:"usage"`
-	FirstByte time.Duration `json:"first_byte"` // from sending to the first token
-	Elapsed   time.Duration `json:"elapsed"`
+	Text      string     `json:"text,omitempty"`
+	Reasoning string     `json:"reasoning,omitempty"` // kept out of Text by position
+	ToolCalls []ToolCall `json:"tool_calls,omitempty"`
+	Recovered bool       `json:"recovered,omitempty"` // ToolCalls were read from text
+	// FromReasoning: a structured answer stood in Reasoning while Text was empty.
+	FromReasoning bool          `json:"from_reasoning,omitempty"`
+	Finish        Finish        `json:"finish"`
+	Model         string        `json:"model"` // provider/model that answered
+	Usage         Usage         `json:"usage"`
+	FirstByte     time.Duration `json:"first_byte"` // from sending to the first token
+	Elapsed       time.Duration `json:"elapsed"`
 }
 
 // Delta is a piece of a reply while it streams. Waiting is set, with nothing
-// else, while the server loads the model or asks for patience.
+// else, while the server loads the model or asks for patience; what streamed
+// before it no longer counts, the reply begins anew.
 type Delta struct {
 	Text      string
 	Reasoning string
