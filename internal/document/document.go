@@ -52,6 +52,10 @@ func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("%s is a %s, which cannot be read as text; use a Markdown, HTML, PDF, notebook, CSV or text file instead", e.Name, e.Type)
 }
 
+// interpretBelow is the size, in bytes, below which one PDF alone is read
+// sooner by interpreting the engine than by compiling it.
+const interpretBelow = 256 << 10
+
 // Text reads one document with a Reader of its own. Whoever reads several
 // PDFs keeps a Reader instead, because starting the PDF engine takes about a
 // second.
@@ -61,6 +65,7 @@ func (e *UnsupportedError) Error() string {
 // text form; others say that the document is damaged or too large.
 func Text(ctx context.Context, name string, data []byte) (Doc, error) {
 	r := NewReader(Options{})
+	r.pdf.interpret = len(data) < interpretBelow
 	doc, err := r.Text(ctx, name, data)
 	if cerr := r.Close(); err == nil && cerr != nil {
 		err = cerr
