@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 )
 
 // Journaled records every call of t in the run that the context belongs to:
@@ -34,4 +35,20 @@ type UnknownCallError struct {
 func (e *UnknownCallError) Error() string {
 	return fmt.Sprintf("the call %s %s %s was started before the interruption and nothing says whether it was done; "+
 		"look, then say so with towpath answer STAGE done, repeat or skip", e.Spec.Server, e.Spec.Name, e.Args)
+}
+
+type journaled struct {
+	tool Tool
+	root string
+
+	mu    sync.Mutex
+	count map[string]int
+}
+
+// Spec is that of the tool.
+func (j *journaled) Spec() Spec { return j.tool.Spec() }
+
+// Call runs the tool, or answers from the journal.
+func (j *journaled) Call(ctx context.Context, args json.RawMessage) (Result, error) {
+	return j.tool.Call(ctx, args)
 }
