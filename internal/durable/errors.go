@@ -155,3 +155,8 @@ func (e *NoLocksError) Unwrap() error { return e.Err }
 
 // ExitCode is 6: the workspace cannot be locked.
 func (e *NoLocksError) ExitCode() int { return 6 }
+
+// Explain gives an error of the operating system its kind, for files that were
+// opened here and are used elsewhere. op says what was done ("write"), name
+// which file it was.
+func Explain(op, name string, err error) error { return fileError(op, name, err) }

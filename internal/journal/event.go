@@ -138,6 +138,8 @@ type Request struct {
 	Model       string          `json:"model"`
 	Purpose     string          `json:"purpose,omitempty"` // "turn", "output", "summarize", ...
 	Messages    []Body          `json:"messages"`          // each message as JSON, stored once
+	Base        int             `json:"base,omitempty"`    // on disk only: seq of the ModelCall of this run with which it begins alike
+	Shared      int             `json:"shared,omitempty"`  // on disk only: how many messages of Base come before Messages
 	Tools       Body            `json:"tools"`
 	Choice      string          `json:"choice,omitempty"`
 	Schema      json.RawMessage `json:"schema,omitempty"`
@@ -159,6 +161,7 @@ type Reply struct {
 	Elapsed   time.Duration `json:"elapsed,omitempty"`    // nanoseconds
 	Error     string        `json:"error,omitempty"`
 	Kind      string        `json:"error_kind,omitempty"`
+	From      string        `json:"from,omitempty"` // the run that it was taken from, when it was not asked for again
 }
 
 // Call is the payload of ToolCall.
@@ -181,7 +184,8 @@ type Result struct {
 	Sources    []string        `json:"sources,omitempty"`
 	Untrusted  bool            `json:"untrusted,omitempty"`
 	Elapsed    time.Duration   `json:"elapsed"`         // nanoseconds
-	Error      string          `json:"error,omitempty"` // the tool could not be run
+	Error      string          `json:"error,omitempty"` // the tool could not be run, or nobody knows how far it came
+	From       string          `json:"from,omitempty"`  // the run that it was taken from, when it was not called again
 }
 
 // Output is the payload of OutputWritten.

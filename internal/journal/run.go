@@ -1,0 +1,340 @@
+package journal
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"towpath/internal/durable"
+)
+
+// inlineMax is the longest text, in bytes, that stays in its event.
+const inlineMax = 1 << 10
+
+// maxLine is the longest line of a journal, in bytes, that is written or read.
+const maxLine = 64 << 20
+
+const ignoreFile = "# Only the lock and caches stay out of the repository.\n/lock\n/cache/\n.towpath-tmp-*\n"
+
+// Options are what a Run needs from outside.
+type Options struct {
+	Clock   func() time.Time // nil is time.Now
+	Secrets []string         // configured values that must never be written
+	Observe func(Event)      // sees every event, transient ones too; must not call the Run; nil for none
+}
+
+// Run writes one run's folder: history/<UTC time>-<stage>[-n]/. Its methods may
+// be called from several goroutines. Close it in the end.
+type Run struct {
+	tree   *durable.Tree
+	dir    string // tree path of the workspace
+	name   string
+	stage  string
+	clock  func() time.Time
+	redact *redactor
+	watch  func(Event)
+
+	mu      sync.Mutex
+	file    *os.File
+	size    int64 // bytes of whole lines
+	seq     int
+	broken  error               // set when the file can no longer be trusted
+	asked   map[string]lastCall // for each item and purpose, its last request
+	dirty   map[string]bool     // tree names to flush before the next synced event
+	flushed bool                // nothing was appended since the last flush
+	closed  bool
+}
+
+// Create makes the folder of a new run of a stage of the workspace dir (a tree
+// path) and opens its journal. Its name sorts behind the names of all runs
+// that are there, also when the clock was set back: it then takes the last
+// one's time and the next number. Nothing but one process may write to the
+// workspace meanwhile: hold its lock.
+func Create(t *durable.Tree, dir, stage string, opt Options) (*Run, error) {
+	if opt.Clock == nil {
+		opt.Clock = time.Now
+	}
+	if opt.Observe == nil {
+		opt.Observe = func(Event) {}
+	}
+	r := &Run{
+		tree: t, dir: dir, stage: stage, clock: opt.Clock, watch: opt.Observe,
+		redact: newRedactor(opt.Secrets),
+		asked:  map[string]lastCall{}, dirty: map[string]bool{}, flushed: true,
+	}
+	if err := r.make(); err != nil {
+		return nil, fmt.Errorf("starting a run of %s: %w", stage, err)
+	}
+	return r, nil
+}
+
+func (r *Run) make() error {
+	all, err := Open(r.tree, r.dir).names()
+	if err != nil {
+		return err
+	}
+	at, n := r.clock().UTC().Format(timeForm), 1
+	if len(all) > 0 {
+		if last := all[len(all)-1]; last.at >= at {
+			at, n = last.at, last.n+1
+		}
+	}
+	for ; ; n++ {
+		r.name = makeName(at, safeName(r.stage), n)
+		err := r.tree.NewDir(runDir(r.dir, r.name))
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, durable.ErrInTheWay) {
+			return err
+		}
+	}
+	ignore := path.Join(r.dir, historyDir, ".gitignore")
+	if _, err := r.tree.Stat(ignore); errors.Is(err, fs.ErrNotExist) {
+		if err := r.tree.WriteLater(ignore, []byte(ignoreFile)); err != nil {
+			return err
+		}
+	}
+	r.file, err = r.tree.Append(path.Join(runDir(r.dir, r.name), journalFile))
+	if err != nil {
+		return err
+	}
+	r.touch(path.Join(r.dir, historyDir))
+	r.touch(runDir(r.dir, r.name))
+	return nil
+}
+
+// Name is the run folder's name, which is also the run's id.
+func (r *Run) Name() string { return r.name }
+
+// Dir is the tree path of the run's folder.
+func (r *Run) Dir() string { return runDir(r.dir, r.name) }
+
+// Append writes an event: it fills V, Run, Seq, Time and, where it is empty,
+// Stage, and takes secrets out. A call with effects, an output, a decision and
+// an exit are on the disk, with all that they refer to, when it returns. After
+// an error the journal is as it was before.
+func (r *Run) Append(e Event) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.closed:
+		return fmt.Errorf("writing to the journal of %s: it is closed", r.name)
+	case r.broken != nil:
+		return r.broken
+	}
+	e.V, e.Run, e.Seq, e.Time = Version, r.name, r.seq+1, r.clock().UTC()
+	if e.Stage == "" {
+		e.Stage = r.stage
+	}
+	e, err := r.redact.event(e)
+	if err != nil {
+		return fmt.Errorf("writing to the journal of %s: %w", r.name, err)
+	}
+	if err := r.write(r.shorten(e)); err != nil {
+		return fmt.Errorf("writing to the journal of %s: %w", r.name, err)
+	}
+	r.seq = e.Seq
+	r.remember(e)
+	if mustSync(e) {
+		if err := r.flush(); err != nil {
+			return fmt.Errorf("writing to the journal of %s: %w", r.name, err)
+		}
+	}
+	r.watch(e)
+	return nil
+}
+
+// mustSync reports whether an event has to be on the disk before anything else
+// happens.
+func mustSync(e Event) bool {
+	switch e.Type {
+	case ToolCall:
+		return e.Call == nil || !e.Call.ReadOnly
+	case OutputWritten, Decision, Exit:
+		return true
+	}
+	return false
+}
+
+// write appends one line in one go. A line that could only be written in part
+// is cut off again, so that what follows it can be read.
+func (r *Run) write(e Event) error {
+	line, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	if len(line) >= maxLine {
+		return fmt.Errorf("an event of type %s has %d MiB; %d MiB is the most", e.Type, len(line)>>20, maxLine>>20)
+	}
+	r.flushed = false
+	n, err := r.file.Write(append(line, '\n'))
+	if err == nil {
+		r.size += int64(n)
+		return nil
+	}
+	err = durable.Explain("write", path.Join(r.Dir(), journalFile), err)
+	if n > 0 {
+		if terr := r.file.Truncate(r.size); terr != nil {
+			r.broken = err
+		}
+	}
+	return err
+}
+
+// flush puts the journal and all it refers to on the disk. After a failed flush
+// nobody knows what is there, so the journal takes nothing more.
+func (r *Run) flush() error {
+	if r.flushed {
+		return nil
+	}
+	r.dirty[path.Join(r.Dir(), journalFile)] = true
+	names := make([]string, 0, len(r.dirty))
+	for name := range r.dirty {
+		names = append(names, name)
+	}
+	if err := r.tree.Sync(names...); err != nil {
+		r.broken = err
+		return err
+	}
+	clear(r.dirty)
+	r.flushed = true
+	return nil
+}
+
+func (r *Run) touch(name string) { r.dirty[name] = true }
+
+// Transient shows an event to the observer and writes nothing.
+func (r *Run) Transient(e Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e.V, e.Run, e.Seq, e.Time = Version, r.name, 0, r.clock().UTC()
+	if e.Stage == "" {
+		e.Stage = r.stage
+	}
+	e.Note = r.redact.text(e.Note)
+	r.watch(e)
+}
+
+// Body takes secrets out of a text and keeps it: in the Body itself up to
+// 1 KiB, else once by its hash in history/blobs.
+func (r *Run) Body(text string) (Body, error) {
+	text = r.redact.text(text)
+	if len(text) <= inlineMax {
+		return Body{Text: text, Size: len(text)}, nil
+	}
+	hash := durable.Hash([]byte(text))
+	name := blobPath(r.dir, hash)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if st, err := r.tree.Stat(name); err != nil || st.Size() != int64(len(text)) {
+		if err := r.tree.WriteLater(name, []byte(text)); err != nil {
+			return Body{}, fmt.Errorf("keeping a text of %s: %w", r.name, err)
+		}
+		r.touch(name)
+		r.touch(path.Dir(name))
+	}
+	return Body{Blob: hash, Size: len(text)}, nil
+}
+
+// Scrub takes the configured secrets, and nothing else, out of a text: what an
+// output file goes through before it is written.
+func (r *Run) Scrub(text string) string { return r.redact.configured(text) }
+
+// Keep stores an output as the model wrote it (without configured secrets)
+// below the run's folder and gives its path relative to the workspace. name is
+// a slash path; a name that was kept before gets a number.
+func (r *Run) Keep(name string, data []byte) (string, error) {
+	if !fs.ValidPath(name) || name == "." {
+		return "", fmt.Errorf("keeping an output of %s: %q is not a file's path", r.name, name)
+	}
+	data = []byte(r.redact.configured(string(data)))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	base := path.Join(historyDir, r.name, outputsDir)
+	kept := path.Join(base, name)
+	ext := path.Ext(name)
+	for n := 2; ; n++ {
+		if _, err := r.tree.Stat(path.Join(r.dir, kept)); err != nil {
+			break
+		}
+		kept = path.Join(base, fmt.Sprintf("%s-%d%s", strings.TrimSuffix(name, ext), n, ext))
+	}
+	full := path.Join(r.dir, kept)
+	if err := r.tree.WriteLater(full, data); err != nil {
+		return "", fmt.Errorf("keeping an output of %s: %w", r.name, err)
+	}
+	r.touch(full)
+	r.touch(path.Dir(full))
+	return kept, nil
+}
+
+// Close flushes the journal, writes transcript.md beside it and lets the file
+// go. A second Close does nothing.
+func (r *Run) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil
+	}
+	r.closed = true
+	err := r.broken
+	if err == nil {
+		err = r.flush()
+	}
+	if cerr := r.file.Close(); err == nil && cerr != nil {
+		err = durable.Explain("write", path.Join(r.Dir(), journalFile), cerr)
+	}
+	if err == nil {
+		err = writeTranscript(Open(r.tree, r.dir), r.name)
+	}
+	if err != nil {
+		return fmt.Errorf("closing the journal of %s: %w", r.name, err)
+	}
+	return nil
+}
+
+// lastCall is a request that a later one may begin like.
+type lastCall struct {
+	seq      int
+	messages []Body
+}
+
+func callKey(e Event) string { return fmt.Sprintf("%d %s", e.Item, e.Request.Purpose) }
+
+// shorten leaves out the messages with which the item's last request began
+// already, so that a conversation's size on disk grows with its length and not
+// with the square of it.
+func (r *Run) shorten(e Event) Event {
+	if e.Request == nil {
+		return e
+	}
+	last, ok := r.asked[callKey(e)]
+	if !ok {
+		return e
+	}
+	shared := 0
+	for shared < len(last.messages) && shared < len(e.Request.Messages) && last.messages[shared] == e.Request.Messages[shared] {
+		shared++
+	}
+	if shared < 2 {
+		return e
+	}
+	short := *e.Request
+	short.Base, short.Shared, short.Messages = last.seq, shared, short.Messages[shared:]
+	e.Request = &short
+	return e
+}
+
+func (r *Run) remember(e Event) {
+	if e.Request != nil {
+		r.asked[callKey(e)] = lastCall{seq: e.Seq, messages: slices.Clone(e.Request.Messages)}
+	}
+}
