@@ -15,7 +15,7 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-func text(t *testing.T, name string, data []byte) Doc {
+func mustText(t *testing.T, name string, data []byte) Doc {
 	t.Helper()
 	doc, err := Text(t.Context(), name, data)
 	if err != nil {
@@ -53,7 +53,7 @@ ExecStart=/usr/bin/app
 
 func TestPageBecomesMarkdownWithItsStructure(t *testing.T) {
 	t.Parallel()
-	doc := text(t, "service.html", []byte(page))
+	doc := mustText(t, "service.html", []byte(page))
 	if doc.Kind != KindHTML || doc.Title != "Running a service" {
 		t.Errorf("kind %q title %q", doc.Kind, doc.Title)
 	}
@@ -152,7 +152,7 @@ func TestTypesWithoutTextAreNamed(t *testing.T) {
 		}
 	}
 	for _, ok := range []string{"ID3 tags are blocks at a file's beginning.", "MZ is how programs begin.", "BM25 ranks documents.", "RIFF is a container."} {
-		if doc := text(t, "a.txt", []byte(ok)); strings.TrimSpace(doc.Markdown) != ok {
+		if doc := mustText(t, "a.txt", []byte(ok)); strings.TrimSpace(doc.Markdown) != ok {
 			t.Errorf("%q became %q", ok, doc.Markdown)
 		}
 	}
@@ -196,7 +196,7 @@ func manual() []byte {
 
 func TestPDFIsReadWithItsHeadings(t *testing.T) {
 	t.Parallel()
-	doc := text(t, "pump.pdf", manual())
+	doc := mustText(t, "pump.pdf", manual())
 	if doc.Kind != KindPDF || doc.Title != "The pump manual" || doc.Cut != "" {
 		t.Errorf("kind %q, title %q, cut %q", doc.Kind, doc.Title, doc.Cut)
 	}
@@ -280,7 +280,7 @@ func TestNotebookBecomesProseAndCode(t *testing.T) {
 	{"cell_type":"code","source":"print('` + "```" + `')\n","outputs":[{"output_type":"stream","name":"stdout","text":["` + "```" + `\n"]},{"output_type":"display_data","data":{"image/png":"AAAA","text/plain":["<Figure>"]}}]},
 	{"cell_type":"code","source":["1/0"],"outputs":[{"output_type":"error","ename":"ZeroDivisionError","evalue":"division by zero","traceback":["\u001b[0;31m"]}]},
 	{"cell_type":"code","source":["loop()"],"outputs":[{"output_type":"stream","text":"` + strings.Repeat("spam ", 1000) + `"}]}]}`
-	doc := text(t, "fit.ipynb", []byte(nb))
+	doc := mustText(t, "fit.ipynb", []byte(nb))
 	if doc.Title != "Fitting a line" || doc.Kind != KindNotebook {
 		t.Errorf("%+v", doc)
 	}
@@ -298,12 +298,12 @@ func TestNotebookBecomesProseAndCode(t *testing.T) {
 
 func TestTableOfValues(t *testing.T) {
 	t.Parallel()
-	doc := text(t, "prices.csv", []byte("name;price;note\r\nTea|green;3,50;\"two\nlines\"\r\nMilk;1,20\r\n"))
+	doc := mustText(t, "prices.csv", []byte("name;price;note\r\nTea|green;3,50;\"two\nlines\"\r\nMilk;1,20\r\n"))
 	want := "| name | price | note |\n| --- | --- | --- |\n| Tea\\|green | 3,50 | two lines |\n| Milk | 1,20 |  |\n"
 	if doc.Markdown != want || doc.Title != "prices" {
 		t.Errorf("title %q, got\n%s", doc.Title, doc.Markdown)
 	}
-	long := text(t, "long.csv", []byte("a,b\n"+strings.Repeat("1,2\n", maxRows+9)))
+	long := mustText(t, "long.csv", []byte("a,b\n"+strings.Repeat("1,2\n", maxRows+9)))
 	if long.Cut != fmt.Sprintf("only the first %d of %d rows are given", maxRows, maxRows+10) {
 		t.Errorf("cut: %q", long.Cut)
 	}
@@ -322,7 +322,7 @@ func TestTitles(t *testing.T) {
 		{"x/main.go", "package main\n", "main.go"},
 		{".md", "", ".md"},
 	} {
-		if doc := text(t, c.name, []byte(c.data)); doc.Title != c.want {
+		if doc := mustText(t, c.name, []byte(c.data)); doc.Title != c.want {
 			t.Errorf("%s %q: title %q, want %q", c.name, c.data, doc.Title, c.want)
 		}
 	}
@@ -330,7 +330,7 @@ func TestTitles(t *testing.T) {
 
 func TestSourceCannotLeaveItsBlock(t *testing.T) {
 	t.Parallel()
-	doc := text(t, "doc.go", []byte("// ```\n// ````\npackage doc\n"))
+	doc := mustText(t, "doc.go", []byte("// ```\n// ````\npackage doc\n"))
 	if want := "`````go\n// ```\n// ````\npackage doc\n`````\n"; doc.Markdown != want {
 		t.Errorf("got %q", doc.Markdown)
 	}
@@ -339,7 +339,7 @@ func TestSourceCannotLeaveItsBlock(t *testing.T) {
 func TestPageHiddenUntilAScriptRunsIsRead(t *testing.T) {
 	t.Parallel()
 	body := strings.Repeat("<p>The article was sent whole and waits for a script that shows it to the reader of the page.</p>", 6)
-	doc := text(t, "ssr.html", []byte(`<html><body><p>Loading</p><div hidden id="S:1"><h2>Streamed</h2>`+body+`</div></body></html>`))
+	doc := mustText(t, "ssr.html", []byte(`<html><body><p>Loading</p><div hidden id="S:1"><h2>Streamed</h2>`+body+`</div></body></html>`))
 	wantIn(t, doc.Markdown, "Streamed", "The article was sent whole")
 }
 
