@@ -3,7 +3,11 @@
 package lint
 
 import (
+	"cmp"
+	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
 
 	"towpath/internal/workspace"
 )
@@ -21,56 +25,140 @@ type Options struct {
 	Project func(name string, data []byte) (string, error)
 }
 
-// DefaultBudget is the number of tokens over which a stage's context is
-// reported: twice the upper end of a focused stage.
-const DefaultBudget = 8000
+// The sizes over which lint warns.
+const (
+	DefaultBudget = 8000 // tokens of a stage's context
+	maxContract   = 80   // lines
+	maxReference  = 200  // lines
+)
 
 // Run gives every problem of a workspace, its contracts' own included, sorted
 // by file, line, severity and code. File is a tree path, as in Problem.
-func Run(fsys fs.FS, w *workspace.Workspace, opt Options) []workspace.Problem { return nil }
-
-// Graph is what flows between the stages of a workspace.
-type Graph struct {
-	Workspace string  `json:"workspace"` // tree path
-	Stages    []Node  `json:"stages"`
-	Flows     []Flow  `json:"flows"`
-	Routes    []Route `json:"routes"` // On fail
+func Run(fsys fs.FS, w *workspace.Workspace, opt Options) []workspace.Problem {
+	if opt.Budget == 0 {
+		opt.Budget = DefaultBudget
+	}
+	l := &linter{fsys: fsys, w: w, opt: opt, used: map[string]bool{}, long: map[string]bool{}}
+	l.list = append(l.list, w.Problems...)
+	for i, st := range w.Stages {
+		l.list = append(l.list, st.Contract.Problems...)
+		l.stage(i, st)
+	}
+	l.order()
+	l.outputs()
+	l.numbers()
+	l.config()
+	return tidy(l.list)
 }
 
-// Node is a stage.
-type Node struct {
-	Name    string   `json:"name"`
-	Title   string   `json:"title,omitempty"`
-	Kind    string   `json:"kind"` // "model" or "command"
-	Tools   []string `json:"tools,omitempty"`
-	ForEach string   `json:"for_each,omitempty"`
-	Outputs []string `json:"outputs"`
-	Checks  []string `json:"checks,omitempty"`
-	Stop    []string `json:"stop,omitempty"`
-	Exits   []string `json:"exits"` // the ways in which the stage ends
-	Gate    string   `json:"gate"`
+// linter collects the problems of one workspace.
+type linter struct {
+	fsys fs.FS
+	w    *workspace.Workspace
+	opt  Options
+	list []workspace.Problem
+
+	edges []edge          // what flows between stages
+	used  map[string]bool // tree paths that some stage reads
+	long  map[string]bool // references that were reported already
 }
 
-// Flow is a file that goes into a stage.
-type Flow struct {
-	From  string          `json:"from,omitempty"` // name of the stage that makes it, "" for a file that people keep
-	To    string          `json:"to"`
-	Path  string          `json:"path"` // display path
-	Layer workspace.Layer `json:"layer"`
+func (l *linter) add(sev workspace.Severity, file string, line int, code, message, mend string) {
+	l.list = append(l.list, workspace.Problem{File: file, Line: line, Severity: sev, Code: code, Message: message, Mend: mend})
 }
 
-// Route is where a surrender goes.
-type Route struct {
-	From  string `json:"from"`
-	To    string `json:"to"`
-	Times int    `json:"times"`
+// stage looks at one stage for itself.
+func (l *linter) stage(i int, st *workspace.Stage) {
+	c := &st.Contract
+	if c.Run == nil && strings.TrimSpace(c.Process) == "" {
+		l.add(workspace.Error, c.Path, max(c.ProcessLine, 1), "no-process", "the contract has no Process", "add a ## Process section that says what to do")
+	}
+	if len(c.Outputs) == 0 {
+		l.add(workspace.Error, c.Path, headingLine(c, "outputs"), "no-outputs", "the contract names no output", "add a ## Outputs section such as: - notes.md -> output/")
+	}
+	if n := lines(c.Source); n > maxContract {
+		l.add(workspace.Warning, c.Path, maxContract+1, "long-contract", fmt.Sprintf("the contract has %d lines", n),
+			fmt.Sprintf("keep it within %d: move reference material into references/ or _config/", maxContract))
+	}
+	l.placeholders(st)
+	l.tools(st)
+	l.loop(st)
+	l.onFail(i, st)
+	l.inputs(i, st)
+	l.context(st)
 }
 
-// Draw reads the graph of a workspace.
-func Draw(fsys fs.FS, w *workspace.Workspace) *Graph { return &Graph{} }
+// headingLine is the line of a section of that kind, or 1.
+func headingLine(c *workspace.Contract, kind string) int {
+	for _, s := range c.Sections {
+		if s.Kind == kind {
+			return s.Line
+		}
+	}
+	return 1
+}
 
-// Text is the graph for a terminal.
-func (g *Graph) Text() string { return "" }
+func lines(data []byte) int {
+	s := strings.TrimRight(string(data), "\r\n")
+	if s == "" {
+		return 0
+	}
+	return strings.Count(s, "\n") + 1
+}
 
-// Mermaid is the graph as a Mermaid flowchart.
-func (g *Graph) Mermaid() string { return "" }
+// numbers warns of stages with one number.
+func (l *linter) numbers() {
+	type key struct {
+		n      int
+		letter string
+	}
+	first := map[key]*workspace.Stage{}
+	for _, st := range l.w.Stages {
+		k := key{st.Number, strings.ToLower(st.Letter)}
+		if other := first[k]; other != nil {
+			l.add(workspace.Warning, st.Contract.Path, 1, "duplicate-number",
+				fmt.Sprintf("%s has the number of %s; they run in the order of their names", st.Name, other.Name), "give one of them another number")
+			continue
+		}
+		first[k] = st
+	}
+}
+
+// config warns of shared files that no stage reads.
+func (l *linter) config() {
+	for _, name := range l.w.Config {
+		if !l.used[name] && !workspace.IgnoredFile(base(name)) {
+			l.add(workspace.Warning, name, 0, "unused-config", "no stage reads this file", "add it to the Inputs of a stage, or remove it")
+		}
+	}
+}
+
+func base(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
+
+// tidy sorts, and keeps one of each: what the parser said already is not said
+// again.
+func tidy(list []workspace.Problem) []workspace.Problem {
+	slices.SortStableFunc(list, func(a, b workspace.Problem) int {
+		return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line, strings.Compare(string(a.Severity), string(b.Severity)), strings.Compare(a.Code, b.Code))
+	})
+	type key struct {
+		file, code string
+		line       int
+	}
+	seen := map[key]bool{}
+	kept := make([]workspace.Problem, 0, len(list))
+	for _, p := range list {
+		k := key{p.File, p.Code, p.Line}
+		switch p.Code {
+		case "no-process", "no-outputs", "encoding", "duplicate-number":
+			k.line = 0 // one a file
+		case "placeholder", "missing-input", "unknown-tool", "case-only":
+			k.code += p.Message // several a line
+		}
+		if !seen[k] {
+			seen[k] = true
+			kept = append(kept, p)
+		}
+	}
+	return kept
+}

@@ -66,7 +66,7 @@ func (e *FileError) Unwrap() error { return e.Err }
 // PlaceholderError lists the placeholders of a contract that have no value.
 type PlaceholderError struct {
 	File string // display path of the contract
-	List []Placeholder
+	List []workspace.Placeholder
 }
 
 // Error names each with its line.
@@ -76,7 +76,7 @@ func (e *PlaceholderError) Error() string {
 		if i > 0 {
 			b.WriteString("\n")
 		}
-		fmt.Fprintf(&b, "%s:%d: placeholder {{%s}} has no value; %s", e.File, p.Line, p.Name, p.Mend())
+		fmt.Fprintf(&b, "%s:%d: placeholder {{%s}} has no value; %s", e.File, p.Line, p.Name, MendPlaceholder(p.Name))
 	}
 	return b.String()
 }
