@@ -8,6 +8,8 @@ import (
 
 	"github.com/failsafe-go/failsafe-go"
 	"github.com/failsafe-go/failsafe-go/retrypolicy"
+
+	"towpath/internal/journal"
 )
 
 // RetryPolicy bounds what Retry does about errors that pass. Zero fields take
@@ -202,6 +204,9 @@ func tell(ctx context.Context, stream func(Delta), why string) {
 	if stream != nil {
 		stream(Delta{Waiting: why})
 		return
+	}
+	if s, ok := journal.From(ctx); ok {
+		s.Transient(journal.Event{Type: journal.Waiting, Note: why})
 	}
 }
 
