@@ -154,6 +154,7 @@ type Reply struct {
 	Text      Body          `json:"text"`
 	Reasoning Body          `json:"reasoning"`
 	ToolCalls []Asked       `json:"tool_calls,omitempty"`
+	Recovered bool          `json:"recovered,omitempty"` // ToolCalls were read from text
 	Finish    string        `json:"finish,omitempty"`
 	Model     string        `json:"model,omitempty"`
 	Usage     Usage         `json:"usage"`

@@ -24,6 +24,7 @@ const (
 // done, paid for, or felt outside twice. A nil Past knows nothing. It may be
 // used from several goroutines.
 type Past struct {
+	history *History
 	mu      sync.Mutex
 	replies map[replyKey][]Reply
 	calls   map[string]*pastCall
@@ -44,7 +45,7 @@ type pastCall struct {
 // NewPast reads a chain of runs, each resuming the one before, the oldest
 // first, and what people decided about them.
 func NewPast(h *History, runs ...string) (*Past, error) {
-	p := &Past{replies: map[replyKey][]Reply{}, calls: map[string]*pastCall{}}
+	p := &Past{history: h, replies: map[replyKey][]Reply{}, calls: map[string]*pastCall{}}
 	if len(runs) == 0 {
 		return p, nil
 	}
@@ -172,6 +173,14 @@ func (p *Past) Result(key string) (Result, State) {
 		return c.result, StateDone
 	}
 	return Result{}, c.state
+}
+
+// Text gives the text of a body in a reply or result that Past gave out.
+func (p *Past) Text(b Body) (string, error) {
+	if b.Blob == "" || p == nil || p.history == nil {
+		return b.Text, nil
+	}
+	return p.history.Text(b)
 }
 
 // Unknown gives the calls that a person has to answer for, in the order in
