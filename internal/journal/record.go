@@ -101,6 +101,7 @@ func (h *History) Latest(stage string) (*StageRecord, error) {
 		}
 	}
 	if s.Run == "" {
+		s.decide(decided) // about outputs whose run is no longer known
 		return s, nil
 	}
 	if err := h.chain(s, runs, read); err != nil {

@@ -123,7 +123,7 @@ func looser(own, user value) bool {
 	switch o := own.data.(type) {
 	case int64:
 		u := user.data.(int64)
-		return u != 0 && (o > u || o == 0) || u == 0 && false
+		return u != 0 && (o > u || o == 0)
 	case time.Duration:
 		return o > user.data.(time.Duration)
 	}

@@ -19,22 +19,12 @@ type Shown struct {
 // Values lists what is set, where it came from, and what is set but not in
 // force, in the table's order.
 func (s *Settings) Values() []Shown {
-	order := map[string]int{}
-	for i, k := range keys() {
-		order[k.Name] = i
-	}
 	var all []value
 	for _, v := range s.values {
 		all = append(all, v)
 	}
 	all = append(all, s.beaten...)
-	slices.SortFunc(all, func(a, b value) int {
-		if a.path[0] == b.path[0] && len(a.path) > 1 && len(b.path) > 1 && a.path[1] != b.path[1] && strings.Contains(a.key.Name, "*") {
-			return strings.Compare(a.path[1], b.path[1])
-		}
-		return cmp.Or(cmp.Compare(order[a.key.Name], order[b.key.Name]), strings.Compare(a.name(), b.name()),
-			cmp.Compare(a.rank, b.rank), strings.Compare(a.note, b.note))
-	})
+	slices.SortFunc(all, inTableOrder())
 	shown := make([]Shown, 0, len(all))
 	for _, v := range all {
 		shown = append(shown, Shown{Key: v.name(), Value: v.shown(), Origin: v.origin.String(), Note: v.note,
@@ -43,27 +33,48 @@ func (s *Settings) Values() []Shown {
 	return shown
 }
 
+// inTableOrder compares values by where their keys stand in the table, those of
+// one name (a provider, a server) together.
+func inTableOrder() func(a, b value) int {
+	group, order := map[string]int{}, map[string]int{}
+	for i, k := range keys() {
+		order[k.Name] = i
+		top, _, _ := strings.Cut(k.Name, ".")
+		if _, ok := group[top]; !ok {
+			group[top] = i
+		}
+	}
+	named := func(v value) string {
+		if strings.Contains(v.key.Name, "*") {
+			return v.path[1]
+		}
+		return ""
+	}
+	return func(a, b value) int {
+		return cmp.Or(
+			cmp.Compare(group[a.path[0]], group[b.path[0]]),
+			cmp.Compare(named(a), named(b)),
+			cmp.Compare(order[a.key.Name], order[b.key.Name]),
+			cmp.Compare(a.name(), b.name()),
+			cmp.Compare(a.rank, b.rank),
+		)
+	}
+}
+
 // Reference is the page that documents every key, made from the table.
 func Reference() string {
 	var b strings.Builder
 	b.WriteString(referenceHead)
-	table := ""
+	section := ""
 	for _, k := range keys() {
-		name, key := "", k.Name
-		if i := strings.LastIndex(k.Name, "."); i >= 0 {
-			name, key = k.Name[:i], k.Name[i+1:]
+		here := "At the top"
+		if top, _, ok := strings.Cut(k.Name, "."); ok {
+			here = "[" + top + "]"
 		}
-		if top, _, _ := strings.Cut(k.Name, "."); name == "" && top != table && len(k.Name) == len(top) && table != "" && table != "top" {
-			fmt.Fprintf(&b, "\n## %s\n\n", top)
-			table = top
-		} else if name != "" && top != table {
-			fmt.Fprintf(&b, "\n## [%s]\n\n", top)
-			table = top
-		} else if table == "" {
-			b.WriteString("\n## At the top\n\n")
-			table = "top"
+		if here != section {
+			fmt.Fprintf(&b, "\n## %s\n\n", here)
+			section = here
 		}
-		_ = key
 		writeKey(&b, k)
 	}
 	return b.String()

@@ -78,6 +78,8 @@ var keys = sync.OnceValue(func() []Key {
 			Meaning: "Tokens that are kept free for a reply."},
 		{Name: "think", Type: Bool, Default: "false",
 			Meaning: "Whether models that can reason before they answer do so."},
+		{Name: "write", Type: List, Rule: NeedsTrust, Danger: "lets stages write outside their output folders",
+			Meaning: "Folders, files and patterns that stages may write besides their own output/, relative to the workspace."},
 
 		{Name: "vars.*", Type: Text,
 			Meaning: "A placeholder for contracts: {{name}} stands for the text."},
@@ -149,8 +151,6 @@ var keys = sync.OnceValue(func() []Key {
 		{Name: "servers.*.optional", Type: Bool, Default: "false",
 			Meaning: "Whether a stage goes on when the server cannot be started."},
 
-		{Name: "write", Type: List, Rule: NeedsTrust, Danger: "lets stages write outside their output folders",
-			Meaning: "Folders, files and patterns that stages may write besides their own output/, relative to the workspace."},
 		{Name: "fetch.allow", Type: List, Rule: NeedsTrust, Danger: "lets pages be fetched from private addresses",
 			Meaning: "Address ranges such as 127.0.0.1/32 that may be fetched though they are private."},
 	}
