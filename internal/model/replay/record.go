@@ -24,17 +24,18 @@ const version = 1
 
 // head is the first line of a recording.
 type head struct {
-	V    int        `json:"towpath_recording"`
-	Seed string     `json:"seed"`
-	Info model.Info `json:"model"` // of the model that was recorded: what was sent depends on it
+	V     int    `json:"towpath_recording"`
+	Seed  string `json:"seed"`
+	Model string `json:"model,omitempty"` // provider/model
 }
 
 // entry is every other line.
 type entry struct {
-	Call    string       `json:"call"` // model.Fingerprint
-	Request question     `json:"request"`
+	Call    string       `json:"call,omitempty"` // model.Fingerprint
+	Request question     `json:"request,omitzero"`
 	Reply   *model.Reply `json:"reply,omitempty"`
 	Error   *failure     `json:"error,omitempty"`
+	Info    *model.Info  `json:"info,omitempty"` // alone: what is known of the model from here on
 	line    int          // in the file
 }
 
@@ -62,15 +63,14 @@ type Recorder struct {
 	mu   sync.Mutex
 	file *os.File
 	head head
-	err  error // the first failure to write; the recording is not whole after it
+	info string // the last that was written, as JSON
+	err  error  // the first failure to write; the recording is not whole after it
 }
 
 // Record opens a recording at path and makes it if it is not there. A recording
 // that is there is added to, so that the stages of a workspace make one
-// recording; it keeps its seed. info is what is known of the model that is
-// recorded: what is asked depends on it (window, forced tools), so that a replay
-// has to know the same.
-func Record(path, seed string, info model.Info) (*Recorder, error) {
+// recording; it keeps its seed. id names the model where one is set.
+func Record(path, seed, id string) (*Recorder, error) {
 	was, _, err := load(path)
 	switch {
 	case err == nil:
@@ -88,7 +88,7 @@ func Record(path, seed string, info model.Info) (*Recorder, error) {
 	}
 	r := &Recorder{file: f, head: was}
 	if was.V == 0 {
-		r.head = head{V: version, Seed: seed, Info: info}
+		r.head = head{V: version, Seed: seed, Model: id}
 		if err := r.write(r.head); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
@@ -107,6 +107,24 @@ func dropTorn(path string) error {
 
 // Seed is what everything random in the prompts of this recording is made from.
 func (r *Recorder) Seed() string { return r.head.Seed }
+
+// Knows notes what is known of the model that is recorded, settings included:
+// what it is asked depends on it (window, forced tools), so a replay has to know
+// the same.
+func (r *Recorder) Knows(info model.Info) error {
+	data, err := json.Marshal(info)
+	if err != nil {
+		return fmt.Errorf("recording what is known of %s: %w", info.ID, err)
+	}
+	r.mu.Lock()
+	was := r.info
+	r.info = string(data)
+	r.mu.Unlock()
+	if was == string(data) {
+		return nil
+	}
+	return r.write(entry{Info: &info})
+}
 
 // Wrap records the calls of m. It belongs outside of retries: what is recorded
 // is the final answer. Of errors only those are recorded that belong to the
@@ -144,10 +162,15 @@ type recorded struct {
 }
 
 func (w *recorded) Describe(ctx context.Context) (model.Info, error) {
-	if d, ok := w.m.(model.Describer); ok {
-		return d.Describe(ctx)
+	d, ok := w.m.(model.Describer)
+	if !ok {
+		return model.Info{}, nil
 	}
-	return model.Info{}, nil
+	info, err := d.Describe(ctx)
+	if err == nil {
+		err = w.r.Knows(info)
+	}
+	return info, err
 }
 
 func (w *recorded) Call(ctx context.Context, req model.Request, stream func(model.Delta)) (model.Reply, error) {
@@ -223,6 +246,10 @@ func parse(in io.Reader) (head, []*entry, error) {
 		e := &entry{line: n}
 		if err := json.Unmarshal(line, e); err != nil {
 			return h, nil, fmt.Errorf("line %d: not a recorded call (%w); record it again", n, err)
+		}
+		if e.Info != nil && e.Call == "" {
+			entries = append(entries, e)
+			continue
 		}
 		if e.Call == "" || (e.Reply == nil) == (e.Error == nil) {
 			return h, nil, fmt.Errorf("line %d: not a recorded call; record it again", n)

@@ -15,6 +15,7 @@ import (
 type Model struct {
 	path    string
 	head    head
+	info    model.Info // what was known of the recorded model
 	entries []*entry
 
 	mu   sync.Mutex
@@ -27,8 +28,14 @@ func Open(path string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{path: path, head: h, entries: entries, next: map[string][]*entry{}}
+	m := &Model{path: path, head: h, next: map[string][]*entry{}}
+	m.info.ID = h.Model
 	for _, e := range entries {
+		if e.Info != nil {
+			m.info = *e.Info
+			continue
+		}
+		m.entries = append(m.entries, e)
 		m.next[e.Call] = append(m.next[e.Call], e)
 	}
 	return m, nil
@@ -38,14 +45,14 @@ func Open(path string) (*Model, error) {
 func (m *Model) Seed() string { return m.head.Seed }
 
 // Recorded is what was known of the model that was recorded.
-func (m *Model) Recorded() model.Info { return m.head.Info }
+func (m *Model) Recorded() model.Info { return m.info }
 
 // ID is replay/ and the recording's name.
 func (m *Model) ID() string { return "replay/" + filepath.ToSlash(m.path) }
 
 // Describe gives what was known of the recorded model, under the replay's name.
 func (m *Model) Describe(context.Context) (model.Info, error) {
-	info := m.head.Info
+	info := m.info
 	info.ID, info.URL = m.ID(), ""
 	return info, nil
 }
