@@ -9,9 +9,11 @@ package engine
 
 import (
 	"context"
+	"io/fs"
 	"time"
 
 	"towpath/internal/agent"
+	"towpath/internal/durable"
 	"towpath/internal/journal"
 	"towpath/internal/model"
 	"towpath/internal/tool"
@@ -25,6 +27,7 @@ type Chosen struct {
 	MaxReply int         // tokens reserved for a reply; 0 is 2,048
 	Temp     *float64    // nil is the provider's default
 	Thinking bool
+	Seed     string // of a recording that is made or played; "" is the run's own name
 }
 
 // Models finds the model for a stage.
@@ -54,6 +57,7 @@ type Servers interface {
 
 // Config is what an Engine is made of.
 type Config struct {
+	Tree      *durable.Tree
 	Dir       string // tree path of the workspace
 	Workspace *workspace.Workspace
 	Models    Models
@@ -67,8 +71,34 @@ type Config struct {
 	Attended  bool   // a person watches
 	Version   string // of the program, for the journal
 
+	// Approve asks the person who watches for leave to make a call; nil means
+	// that nobody can be asked. See agent.Turn.
+	Approve func(ctx context.Context, q agent.Question) (bool, error)
+	// MayWrite says whether the user's own settings let a stage write to a tree
+	// path outside its output folder. Nil: never.
+	MayWrite func(treePath string) bool
 	// Project turns a file that is not text into text; see prompt.Options.
 	Project func(name string, data []byte) (string, error)
+}
+
+// Engine drives one workspace.
+type Engine struct {
+	cfg     Config
+	fsys    fs.FS
+	now     func() time.Time
+	observe func(journal.Event)
+}
+
+// New makes an engine. It reads and contacts nothing.
+func New(cfg Config) *Engine {
+	e := &Engine{cfg: cfg, fsys: cfg.Tree.FS(), now: cfg.Clock, observe: cfg.Observe}
+	if e.now == nil {
+		e.now = time.Now
+	}
+	if e.observe == nil {
+		e.observe = func(journal.Event) {}
+	}
+	return e
 }
 
 // Options are what one Run is asked for. Stages are named by number, name or
@@ -94,6 +124,7 @@ const (
 	HowFailed      = "failed"       // something failed; no output was written
 	HowUnknownCall = "unknown_call" // a call with effects was started and not confirmed
 	HowInterrupted = "interrupted"  // Ctrl-C or SIGTERM
+	HowHandOff     = "hand_off"     // a call waits for a person's leave
 	HowPaused      = "paused"       // until a stated time
 	HowLocked      = "locked"       // another run holds the workspace
 	HowDecided     = "decided"      // the entry of a person's decision

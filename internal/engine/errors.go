@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"towpath/internal/agent"
+	"towpath/internal/model"
+	"towpath/internal/tool"
 )
 
 // The exit codes are part of the interface: scripts and other programs act on
@@ -67,4 +71,35 @@ func usage(mend, format string, args ...any) *Error {
 
 func failed(mend, format string, args ...any) *Error {
 	return &Error{Code: CodeError, How: HowFailed, Err: fmt.Errorf(format, args...), Mend: mend}
+}
+
+// classify gives any error of a run its kind of end and its exit code.
+func classify(ctx context.Context, err error) *Error {
+	var (
+		ours    *Error
+		items   *ItemsError
+		coded   interface{ ExitCode() int }
+		unknown *tool.UnknownCallError
+		leave   *agent.LeaveError
+	)
+	until, paused := model.PausedUntil(err)
+	switch {
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()), errors.Is(err, context.Canceled):
+		return &Error{Code: CodeInterrupted, How: HowInterrupted, Err: errors.New("interrupted; nothing was written"), Mend: "run the same command to go on"}
+	case errors.As(err, &unknown):
+		return &Error{Code: CodePerson, How: HowUnknownCall, Err: err}
+	case errors.As(err, &leave):
+		return &Error{Code: CodePerson, How: HowHandOff, Err: err}
+	case paused:
+		return &Error{Code: CodePaused, How: HowPaused, Err: err, Until: until, Mend: "paused until " + stamp(until) + ": run the same command then"}
+	case errors.As(err, &items):
+		return &Error{Code: CodeError, How: HowFailed, Err: err, Mend: "run the same command to make the ones that are missing; the others are kept"}
+	case errors.As(err, &ours):
+		return ours
+	case errors.As(err, &coded) && coded.ExitCode() == CodeLocked:
+		return &Error{Code: CodeLocked, How: HowLocked, Err: err}
+	case errors.As(err, &coded):
+		return &Error{Code: coded.ExitCode(), How: HowFailed, Err: err}
+	}
+	return &Error{Code: CodeError, How: HowFailed, Err: err}
 }
