@@ -53,6 +53,8 @@ func (s *Settings) setGeneral(v value) {
 	switch v.key.Name {
 	case "model":
 		s.Model = v.text()
+	case "suggest":
+		s.Suggest = v.list()
 	case "temperature":
 		s.Temperature = v.number()
 	case "window":

@@ -34,6 +34,7 @@ type Options struct {
 // Settings is what is in force.
 type Settings struct {
 	Model       string   // provider/model; "" chooses by what is there
+	Suggest     []string // models of Ollama to try before others when none is named
 	Temperature *float64 // nil is the default of 0.1
 	Window      int      // tokens; 0 asks the server
 	Reply       int      // tokens that a reply may have

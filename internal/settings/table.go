@@ -70,6 +70,8 @@ var keys = sync.OnceValue(func() []Key {
 	return []Key{
 		{Name: "model", Type: Text, Model: true,
 			Meaning: "The model for everything, as provider/model. Without it, a running Ollama is asked first, then a pulled local model."},
+		{Name: "suggest", Type: List,
+			Meaning: "Models of Ollama that the workspace works well with, best first. They are tried before others when no model is named."},
 		{Name: "temperature", Type: Number, Default: "0.1", Most: 2,
 			Meaning: "How freely the model chooses its words, 0 to 2."},
 		{Name: "window", Type: Whole, Most: 100_000_000,
