@@ -9,12 +9,9 @@
 package local
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"time"
-
-	"towpath/internal/model"
 )
 
 // Prefix begins the names of this provider's models: local/qwen2.5-coder-1.5b.
@@ -40,8 +37,8 @@ type Config struct {
 	Command  []string      // starts the child; this program with ChildArg if empty
 	Threads  int           // for computing; the processor's cores if 0
 	Start    time.Duration // for the child to start; 30 s if 0
-	First    time.Duration // without any sign of life before the first token; 2 min if 0
-	Idle     time.Duration // between two signs of life; 1 min if 0
+	First    time.Duration // without any sign of life before the first token; 5 min if 0
+	Idle     time.Duration // between two signs of life; 2 min if 0
 	Total    time.Duration // of one call; 1 h if 0
 }
 
@@ -57,42 +54,3 @@ func DefaultCacheDir() (string, error) {
 	}
 	return filepath.Join(dir, "towpath"), nil
 }
-
-// Provider gives the models that run on this machine.
-type Provider struct {
-	cfg Config
-}
-
-// New makes a Provider. It starts nothing and reads nothing.
-func New(cfg Config) *Provider { return &Provider{cfg: cfg} }
-
-// Model gives the model of that name: one that is known by name, or a path
-// that ends in .gguf. The name may begin with Prefix. The result is also a
-// model.Describer. Nothing is read before it is used.
-func (p *Provider) Model(name string) model.Model { return nil }
-
-// List gives the models that are pulled and usable, without starting the
-// child.
-func (p *Provider) List(ctx context.Context) ([]model.Info, error) { return nil, nil }
-
-// Close ends the child and waits for it. Calls in flight fail.
-func (p *Provider) Close() error { return nil }
-
-// ServeOptions are the choices of Serve.
-type ServeOptions struct {
-	Addr  string       // host:port; the host must be loopback unless Token is set
-	Names []string     // models to offer; all that are pulled if empty
-	Token string       // required of every request as a bearer token, if set
-	Ready func(string) // called with the base URL once the server listens
-}
-
-// Serve answers OpenAI's chat protocol over TCP for other programs until ctx
-// ends. A child that dies is started again at the next request.
-func (p *Provider) Serve(ctx context.Context, opt ServeOptions) error { return nil }
-
-// ChildMain is the whole of the child process; it gives the exit code. It ends
-// when its standard input closes.
-func ChildMain(args []string) int { return 1 }
-
-// Supported says why models cannot run on this machine; nil if they can.
-func Supported() error { return nil }
