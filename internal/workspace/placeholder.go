@@ -1,5 +1,12 @@
 package workspace
 
+import (
+	"regexp"
+	"strings"
+)
+
+var placeholder = regexp.MustCompile(`\{\{\s*[\p{L}\p{N}_.-]+\s*\}\}`)
+
 // Placeholder is a {{name}} in a contract's own text.
 type Placeholder struct {
 	Name string
@@ -8,4 +15,13 @@ type Placeholder struct {
 
 // Placeholders lists the {{name}}s of a text in order. Spaces inside the
 // braces are allowed.
-func Placeholders(text string) []Placeholder { return nil }
+func Placeholders(text string) []Placeholder {
+	var out []Placeholder
+	for _, m := range placeholder.FindAllStringIndex(text, -1) {
+		out = append(out, Placeholder{
+			Name: strings.TrimSpace(text[m[0]+2 : m[1]-2]),
+			Line: 1 + strings.Count(text[:m[0]], "\n"),
+		})
+	}
+	return out
+}

@@ -120,11 +120,12 @@ type Entry struct {
 // turns it into files.
 type Input struct {
 	Written  string // the path as written, without label, link or backticks
-	Section  string // of guide.md#Voice: "Voice"; "" is the whole file
+	Section  string // of guide.md#Voice: "Voice"; "" is the whole file. SectionOf also reads `"Voice" + "Tone"`
+	Scope    string // what a table's Scope column says where it is not surely a section; Resolve makes it the Section if the file has it
 	Layer    Layer
 	LayerSet bool // the contract gave the layer; else Resolve decides it
 	Optional bool
-	Note     string // what the author wrote beside the path (the Why column, a description)
+	Note     string // what the author wrote beside the path (the Why column, a description); it stands in Process too
 	Line     int
 }
 
@@ -136,6 +137,7 @@ const (
 	BaseStage      Base = "stage"
 	BaseWorkspace  Base = "workspace"
 	BaseRepository Base = "repository"
+	BaseStages     Base = "stages" // the folder that holds the stages: 01-scope/output/x.md, tried last
 )
 
 // Resolved is an input with the files that it means.
@@ -172,6 +174,9 @@ type ForEach struct {
 type Output struct {
 	Name        string // as written, may hold {{n}} or {{item}}
 	Path        string // tree path, inside the stage's output/ unless settings allow more
+	Outside     bool   // not inside the stage's output/: needs leave in trusted settings
+	Folder      bool   // names a folder and no file
+	Optional    bool   // may stay away
 	Description string
 	Line        int
 }
