@@ -1,9 +1,7 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -48,38 +46,11 @@ func (b basis) changes(contract, contractPath string, files map[string]string) [
 // basisOf hashes what a stage reads, as it is now. Inputs that are not there
 // are left out.
 func (e *Engine) basisOf(st *workspace.Stage) (basis, error) {
-	b := basis{contract: durable.Hash(st.Contract.Source), files: map[string]string{}}
-	opt := e.promptOptions()
-	opt.Probe = true
-	c, err := prompt.Build(e.fsys, e.cfg.Workspace, st, opt)
-	var missing *prompt.MissingError
-	if err != nil && !errors.As(err, &missing) {
-		return b, err
-	}
-	maps.Copy(b.files, c.Files)
-	return b, e.addSource(st, b.files)
-}
-
-// addSource adds the hashes of a for-each's source.
-func (e *Engine) addSource(st *workspace.Stage, files map[string]string) error {
-	if st.Contract.ForEach == nil {
-		return nil
-	}
-	r, err := e.cfg.Workspace.Resolve(e.fsys, st, st.Contract.ForEach.Source)
+	files, err := prompt.Files(e.fsys, e.cfg.Workspace, st)
 	if err != nil {
-		return err
+		return basis{}, &Error{Code: CodeUsage, How: HowRefused, Err: err}
 	}
-	for _, name := range r.Files {
-		if _, ok := files[e.show(name)]; ok {
-			continue
-		}
-		data, err := fs.ReadFile(e.fsys, name)
-		if err != nil {
-			return fmt.Errorf("reading %s: %w", e.show(name), err)
-		}
-		files[e.show(name)] = durable.Hash(data)
-	}
-	return nil
+	return basis{contract: durable.Hash(st.Contract.Source), files: files}, nil
 }
 
 func (e *Engine) promptOptions() prompt.Options {

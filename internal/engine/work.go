@@ -71,10 +71,7 @@ func (r *stageRun) turn(ctx context.Context, c *prompt.Context, opt prompt.Optio
 		return done{}, err
 	}
 	t := r.agentTurn(c, limits, scope)
-	out, err := agent.Run(journal.With(ctx, scope), t, []model.Message{
-		{Role: model.RoleSystem, Text: c.System},
-		{Role: model.RoleUser, Text: c.User},
-	})
+	out, err := agent.Run(journal.With(ctx, scope), t, messages(c))
 	calls, tokens = out.Calls, out.Tokens
 	if err != nil {
 		return done{}, err
@@ -93,6 +90,14 @@ func (r *stageRun) turn(ctx context.Context, c *prompt.Context, opt prompt.Optio
 		out.Messages = more.Messages
 	}
 	return d, nil
+}
+
+func messages(c *prompt.Context) []model.Message {
+	user := model.Message{Role: model.RoleUser, Text: c.User}
+	if c.System == "" {
+		return []model.Message{user}
+	}
+	return []model.Message{{Role: model.RoleSystem, Text: c.System}, user}
 }
 
 // note keeps the first reason for which a turn was cut short.
