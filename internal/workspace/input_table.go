@@ -22,7 +22,7 @@ const (
 	needColumns  = "required|mandatory|need|needed|must|обов'язково|обов'язковий|обязательно|обязательный|абавязкова|requis|obligatoire|requerido|obligatorio|" +
 		"obrigatório|obrigatória|obbligatorio|richiesto|erforderlich|pflicht|notwendig"
 	maybeColumns = optionalWords
-	wholeFile    = "full file|full|all|entire|entire file|whole file|whole|full content|full document|all sections|everything|complete|complete file|all content|n/a|" +
+	wholeFile    = "full file|full files|full|all|entire|entire file|whole file|whole|full content|full document|all sections|everything|complete|complete file|all content|n/a|" +
 		"весь файл|увесь файл|усе|все|всё|файл цалкам|fichier entier|tout|archivo completo|todo|arquivo inteiro|ficheiro completo|tudo|file intero|tutto|ganze datei|alles"
 )
 
@@ -33,13 +33,15 @@ type columns struct {
 	known                       map[int]bool
 }
 
+var pathWord = regexp.MustCompile(`\b(?:path|file|location)s?\b`)
+
 func columnsOf(header []string) columns {
 	c := columns{section: -1, layer: -1, need: -1, maybe: -1, known: map[int]bool{}}
 	var weak []int
 	for i, h := range header {
 		n := normHeading(h)
 		switch {
-		case isWord(pathColumns, n):
+		case isWord(pathColumns, n) || pathWord.MatchString(n):
 			c.paths = append(c.paths, i)
 		case isWord(sectionColumns, n) && c.section < 0:
 			c.section = i
@@ -63,7 +65,7 @@ func columnsOf(header []string) columns {
 
 // inputTable reads a table of inputs. It reports whether the table says
 // nothing beyond them, so that it need not stand in the process text.
-func (r *reader) inputTable(b markdown.Block) bool {
+func (r *reader) inputTable(b markdown.Block, g group) bool {
 	cols := columnsOf(b.Header.Cells)
 	order := append([]int{}, cols.paths...)
 	for i := range b.Header.Cells {
@@ -73,7 +75,7 @@ func (r *reader) inputTable(b markdown.Block) bool {
 	}
 	pure := true
 	for _, row := range b.Rows {
-		if !r.inputRow(b.Header.Cells, row, cols, order) {
+		if !r.inputRow(b.Header.Cells, row, cols, order, g) {
 			pure = false
 		}
 	}
@@ -96,8 +98,7 @@ func cell(row markdown.Row, i int) string {
 	return row.Cells[i]
 }
 
-func (r *reader) inputRow(header []string, row markdown.Row, cols columns, order []int) bool {
-	g := group{}
+func (r *reader) inputRow(header []string, row markdown.Row, cols columns, order []int, g group) bool {
 	if l, ok := layerCell(cell(row, cols.layer)); ok {
 		g.layer, g.set = l, true
 	}

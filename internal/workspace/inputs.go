@@ -31,7 +31,7 @@ func (r *reader) inputs(p *part) string {
 			taken = append(taken, r.inputItems(r.items(b.Items, b.End), g)...)
 		case markdown.Table:
 			structured = true
-			if r.inputTable(b) {
+			if r.inputTable(b, g) {
 				taken = append(taken, span{b.Start, b.End})
 			}
 		case markdown.Paragraph:
@@ -76,7 +76,10 @@ func (r *reader) inputItems(items []line, g group) []span {
 func (r *reader) inputParagraph(lines []line, g group) (group, []span, bool) {
 	var taken []span
 	any := false
-	for _, l := range lines {
+	for i, l := range lines {
+		if i == 0 && forbids(l.text) {
+			return g, nil, false
+		}
 		if isNone(l.text) {
 			taken = append(taken, l.span())
 			any = true
@@ -91,6 +94,9 @@ func (r *reader) inputParagraph(lines []line, g group) (group, []span, bool) {
 		}
 		e := r.entry(l.text, g)
 		if len(e.refs) == 0 || e.prose {
+			if i == 0 {
+				return g, nil, false // sentences, in which a path is only mentioned
+			}
 			continue
 		}
 		any = true

@@ -39,8 +39,30 @@ func (r *reader) outputs(p *part) string {
 			}
 		}
 	}
+	if len(r.c.Outputs) == 0 {
+		r.outputProse(p)
+	}
 	r.checkOutputs()
 	return r.keep(p, taken)
+}
+
+// outputProse reads a section of sentences: the files in output/ that it names.
+func (r *reader) outputProse(p *part) {
+	for _, b := range p.blocks {
+		if b.Kind != markdown.Paragraph && b.Kind != markdown.List {
+			continue
+		}
+		for _, t := range tokens(r.doc.Slice(max(b.Start, p.body), min(b.End, p.end))) {
+			name := t.text
+			if t.kind == tokLink {
+				name = t.target
+			}
+			if t.kind == tokText || pathLook(name) < likely || !strings.Contains("/"+name, "/output/") {
+				continue
+			}
+			r.addOutput(cleanOutput(name), "", "", false, b.Line)
+		}
+	}
 }
 
 func (r *reader) outputItems(items []line) []span {
@@ -99,7 +121,7 @@ func (r *reader) outputLine(l line, bullet bool) bool {
 			rest = rest[len(a):]
 		}
 	}
-	rest = strings.TrimSpace(rest)
+	rest = strings.TrimLeft(rest, " ,;")
 	if m := outDash.FindString(rest); m != "" {
 		if strings.HasSuffix(strings.TrimSpace(m), "(") && strings.HasSuffix(rest, ")") {
 			rest = strings.TrimSuffix(rest, ")")
@@ -225,7 +247,7 @@ func (r *reader) destination(s string) (to, after string) {
 	}
 	word, rest, _ := strings.Cut(s, " ")
 	w := strings.TrimRight(word, ",;:")
-	if strings.Contains(w, "/") || pathLook(w) >= surely {
+	if pathLook(w) >= surely || strings.HasPrefix(w, "output/") {
 		return cleanOutput(w), " " + rest
 	}
 	return "", s
@@ -374,7 +396,7 @@ func (r *reader) checkOutputs() {
 		case o.Outside:
 			r.problem(Error, o.Line, "output-outside", "the output "+o.Name+" lies outside the stage's output/",
 				"name a file in output/, or allow its place with write = [...] in trusted settings")
-		case o.Folder:
+		case o.Folder && !o.Optional:
 			r.problem(Error, o.Line, "output-folder", "the output "+o.Name+" is a folder", "name the file that is written, such as "+path.Base(r.stage.Dir)+".md")
 		}
 		key := strings.ToLower(norm.NFC.String(o.Path))

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"net/url"
+	"path"
 	"regexp"
 	"strings"
 
@@ -78,6 +79,9 @@ func (r *reader) sequence(s string, labelled bool) (refs []ref, rest string) {
 			return refs, s
 		}
 		one.section, after = sectionAfter(one, after)
+		if len(refs) > 0 {
+			one.path = r.beside(refs[len(refs)-1].path, one.path)
+		}
 		refs = append(refs, one)
 		s = after
 		next, more := separator(s)
@@ -89,6 +93,16 @@ func (r *reader) sequence(s string, labelled bool) (refs []ref, rest string) {
 		}
 		s = next
 	}
+}
+
+// beside completes "../01/output/a.md and b.md": a bare name that is not
+// there lies in the folder of the path before it.
+func (r *reader) beside(before, name string) string {
+	dir, _ := path.Split(before)
+	if dir == "" || strings.Contains(name, "/") || r.exists(name) {
+		return name
+	}
+	return dir + name
 }
 
 // separator drops ", ", "; ", " and ", " + " and a parenthesis before them.
@@ -190,6 +204,8 @@ func (r *reader) bare(text string, labelled bool) (p string, n int, ok bool) {
 	return "", 0, false
 }
 
+var inParens = regexp.MustCompile(`\([^()]*\)`)
+
 // prose finds paths within a sentence: links, backticks with a folder or
 // something there, words with a slash or a dot that are there.
 func (r *reader) prose(s string) []ref {
@@ -219,7 +235,7 @@ func (r *reader) prose(s string) []ref {
 				add(t.text)
 			}
 		case tokText:
-			for _, w := range strings.Fields(t.text) {
+			for _, w := range strings.Fields(inParens.ReplaceAllString(t.text, " ")) {
 				w = strings.Trim(w, `"'“”«»(),;:.!?`)
 				if strings.ContainsAny(w, "/.") && pathLook(w) >= maybe && r.exists(w) {
 					add(w)

@@ -82,7 +82,7 @@ const (
 		"référence|références|referencia|referencias|referência|referências|riferimento|riferimenti|referenz|referenzen"
 	optionalWords = "optional|необов'язково|необов'язковий|за наявності|неабавязкова|неабавязковы|необязательно|необязательный|при наличии|" +
 		"facultatif|facultative|optionnel|optionnelle|opcional|opzionale|facoltativo|fakultativ"
-	optionalPhrases = "if present|if exists|if it exists|if they exist|if available|if any|if applicable|if provided|if there is|if there are|when present|when available|may be absent|may not exist|" +
+	optionalPhrases = "if present|if exists|if it exists|if they exist|if available|if any|if applicable|if provided|if there is|if there are|any files|when present|when available|may be absent|may not exist|" +
 		"якщо є|если есть|калі ёсць|s'il existe|si existe|se existir|se esiste|se presente|falls vorhanden"
 	notWords = "do not|don't|never|not|avoid|ignore|skip|exclude|не|ne|nicht|não|non|no"
 	inWords  = "in|from|of|у|в|ў|з|із|из|dans|de|en|em|di|aus"
