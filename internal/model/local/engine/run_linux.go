@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/hybridgroup/yzma/pkg/llama"
 )
@@ -241,21 +240,6 @@ func (r *run) flush() {
 	}
 }
 
-// wholeRunes gives how many bytes at the start of b are whole characters, or
-// can never become one.
-func wholeRunes(b []byte) int {
-	for back := 1; back <= min(utf8.UTFMax-1, len(b)); back++ {
-		at := len(b) - back
-		if utf8.RuneStart(b[at]) {
-			if b[at] >= utf8.RuneSelf && !utf8.FullRune(b[at:]) {
-				return at
-			}
-			break
-		}
-	}
-	return len(b)
-}
-
 // watch puts the grammar in force once the trigger was written, and takes it
 // out of force where it is complete.
 func (r *run) watch(added int) {
@@ -319,6 +303,12 @@ func (r *run) next() (Token, error) {
 	}
 	if r.grammar == 0 {
 		return choose(cs, r.job.Temperature, r.rnd), nil
+	}
+	if again, ok := loops(r.output); ok {
+		if end := r.m.Tokens(`"`, false, false); len(end) == 1 && r.admits(end[0]) {
+			return r.accept(end[0]), nil // closes the text that would go on forever
+		}
+		cs = slices.DeleteFunc(cs, func(c candidate) bool { return c.token == again })
 	}
 	if first := choose(cs, r.job.Temperature, r.rnd); r.admits(first) {
 		return r.accept(first), nil
