@@ -184,6 +184,7 @@ func Position(text string) error {
 		d := json.NewDecoder(strings.NewReader(text))
 		if d.Decode(&v) == nil {
 			e.Reason, e.Offset = "more text after the JSON value", int(d.InputOffset())
+			e.Offset += len(text[e.Offset:]) - len(strings.TrimLeft(text[e.Offset:], " \t\r\n"))
 		}
 	}
 	if e.Offset < len(text) {
