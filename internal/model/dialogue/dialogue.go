@@ -3,6 +3,7 @@
 package dialogue
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 
@@ -139,4 +140,22 @@ func (n *normaliser) orphan(m model.Message) {
 		name = "a tool"
 	}
 	n.text(model.Message{Role: model.RoleUser, Text: "Result of " + name + ":\n" + m.Text})
+}
+
+// PastArguments gives the arguments of an earlier call as a JSON object, which
+// servers demand of a conversation's history. What the model wrote and nobody
+// could read is shown to it as such; it is never run.
+func PastArguments(written string) json.RawMessage {
+	trimmed := strings.TrimSpace(written)
+	if trimmed == "" {
+		return json.RawMessage("{}")
+	}
+	if trimmed[0] == '{' && json.Valid([]byte(trimmed)) {
+		return json.RawMessage(trimmed)
+	}
+	b, err := json.Marshal(map[string]string{"unreadable_arguments": written})
+	if err != nil {
+		return json.RawMessage("{}")
+	}
+	return b
 }

@@ -41,6 +41,9 @@ func (t Timeouts) filled() Timeouts {
 	return t
 }
 
+// maxLookUp is how long a question is waited for that no model has to answer.
+const maxLookUp = time.Minute
+
 // Sizes in bytes that an answer may have after it was unpacked.
 const (
 	maxAnswer  = 16 << 20 // of an answer that comes in one piece
@@ -125,13 +128,27 @@ func (e *Endpoint) URL() string {
 // Now is the time by the endpoint's clock.
 func (e *Endpoint) Now() time.Time { return e.clock() }
 
+// ServerOnly is the address without its path, for calls beside the chat protocol.
+func (e *Endpoint) ServerOnly() *Endpoint {
+	if e.base == nil {
+		return e
+	}
+	other := *e
+	base := *e.base
+	base.Path, base.RawPath = "", ""
+	other.base = &base
+	return &other
+}
+
 // Local says whether the server runs on this machine or its network.
 func (e *Endpoint) Local() bool { return e.base != nil && nearby(e.base.Hostname()) }
 
 // JSON sends one request and decodes the answer, which comes in one piece, into
 // out. in is nil for a GET. A refusal is a *Refusal.
 func (e *Endpoint) JSON(ctx context.Context, path string, in, out any) error {
-	s, err := e.Stream(ctx, path, in)
+	short := *e
+	short.limits.FirstByte = min(e.limits.FirstByte, maxLookUp)
+	s, err := short.Stream(ctx, path, in)
 	if err != nil {
 		return err
 	}

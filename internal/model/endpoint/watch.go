@@ -43,10 +43,10 @@ func (e *Endpoint) watch(ctx context.Context) *watch {
 
 func (w *watch) tooLate() {
 	w.mu.Lock()
-	begun := w.begun
+	begun, idle := w.begun, w.limits.Idle
 	w.mu.Unlock()
 	if begun {
-		w.cancel(&late{"the next piece of the reply", w.limits.Idle})
+		w.cancel(&late{"the next piece of the reply", idle})
 		return
 	}
 	w.cancel(&late{"the first piece of the reply", w.limits.FirstByte})
@@ -107,6 +107,17 @@ func (s *Stream) Read(p []byte) (int, error) {
 // Begun notes that the first piece of the reply itself came: from here on the
 // time between two pieces counts.
 func (s *Stream) Begun() { s.watch.alive(true) }
+
+// Ending notes that all that matters has come: what may follow is not waited for
+// as long.
+func (s *Stream) Ending() {
+	s.watch.mu.Lock()
+	defer s.watch.mu.Unlock()
+	s.watch.limits.Idle = min(s.watch.limits.Idle, 10*time.Second)
+	if !s.watch.done {
+		s.watch.piece.Reset(s.watch.limits.Idle)
+	}
+}
 
 // Close ends the request.
 func (s *Stream) Close() error {
