@@ -220,7 +220,7 @@ func cycles(n int, edges []edge) []int {
 	return group
 }
 
-// outputs reports files that are written twice.
+// outputs reports files that two stages write.
 func (l *linter) outputs() {
 	type writer struct {
 		st   *workspace.Stage
@@ -234,9 +234,7 @@ func (l *linter) outputs() {
 			switch {
 			case !ok:
 				first[key] = writer{st, o.Line}
-			case other.st == st:
-				l.add(workspace.Error, st.Contract.Path, o.Line, "output-twice", l.w.Display(o.Path)+" is named twice", "take one of them out")
-			default:
+			case other.st != st: // twice in one stage is the parser's to say
 				l.add(workspace.Error, st.Contract.Path, o.Line, "output-twice",
 					fmt.Sprintf("%s writes %s, which %s writes too (%s:%d)", st.Name, l.w.Display(o.Path), other.st.Name, other.st.Contract.Path, other.line),
 					"give it another name")

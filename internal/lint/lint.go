@@ -70,11 +70,14 @@ func (l *linter) add(sev workspace.Severity, file string, line int, code, messag
 // stage looks at one stage for itself.
 func (l *linter) stage(i int, st *workspace.Stage) {
 	c := &st.Contract
-	if c.Run == nil && strings.TrimSpace(c.Process) == "" {
+	if unread(c) {
+		return // the rest would be said of a contract that is not known
+	}
+	if c.Run == nil && !hasProcess(c) {
 		l.add(workspace.Error, c.Path, max(c.ProcessLine, 1), "no-process", "the contract has no Process", "add a ## Process section that says what to do")
 	}
 	if len(c.Outputs) == 0 {
-		l.add(workspace.Error, c.Path, headingLine(c, "outputs"), "no-outputs", "the contract names no output", "add a ## Outputs section such as: - notes.md -> output/")
+		l.add(workspace.Error, c.Path, headingLine(c, workspace.KindOutputs), "no-outputs", "the contract names no output", "add a ## Outputs section such as: - notes.md -> output/")
 	}
 	if n := lines(c.Source); n > maxContract {
 		l.add(workspace.Warning, c.Path, maxContract+1, "long-contract", fmt.Sprintf("the contract has %d lines", n),
@@ -86,6 +89,21 @@ func (l *linter) stage(i int, st *workspace.Stage) {
 	l.onFail(i, st)
 	l.inputs(i, st)
 	l.context(st)
+}
+
+// unread reports a contract that the parser could not read.
+func unread(c *workspace.Contract) bool {
+	return slices.ContainsFunc(c.Problems, func(p workspace.Problem) bool {
+		return p.Code == "encoding" || p.Code == "too-large" || p.Code == "unreadable"
+	})
+}
+
+// hasProcess reports whether the contract says what to do under a heading that
+// means it. Text elsewhere is passed on, but is not known to be instructions.
+func hasProcess(c *workspace.Contract) bool {
+	return slices.ContainsFunc(c.Sections, func(s workspace.Section) bool {
+		return s.Kind == workspace.KindProcess && strings.TrimSpace(s.Body) != ""
+	})
 }
 
 // headingLine is the line of a section of that kind, or 1.

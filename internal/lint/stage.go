@@ -89,7 +89,8 @@ func (l *linter) parts(st *workspace.Stage) {
 		name string
 	}{
 		{"trigger", len(c.Trigger) > 0, "what starts it (## Trigger)"},
-		{"verify", len(c.Checks) > 0, "a goal that code can check (## Verify)"},
+		{"verify", len(c.Checks) > 0 || len(c.Stop) > 0, // Stop without Verify is reported by itself
+			"a goal that code can check (## Verify)"},
 		{"tools", len(c.Tools) > 0, "its tools (## Tools, none if none)"},
 		{"memory", len(c.Memory) > 0, "what it keeps between runs (## Memory)"},
 		{"stop", len(c.Stop) > 0, "its limits (## Stop)"},
@@ -136,32 +137,28 @@ func (l *linter) context(st *workspace.Stage) {
 	ctx, err := prompt.Build(l.fsys, l.w, st, opt)
 	var file *prompt.FileError
 	if errors.As(err, &file) {
-		code := "unreadable-input"
-		if strings.HasPrefix(file.Message, "has no section") {
-			code = "no-section"
-		}
-		if strings.Contains(file.Message, "encoding") || strings.Contains(file.Message, "UTF-16") {
-			code = "encoding"
-		}
-		message := file.Path + " " + file.Message
-		if file.Err != nil {
-			message += ": " + file.Err.Error()
-		}
-		l.add(workspace.Error, st.Contract.Path, max(file.Line, 1), code, message, file.Mend)
+		l.file(st, file)
 	}
 	if ctx != nil && ctx.Tokens > l.opt.Budget {
 		l.add(workspace.Warning, st.Contract.Path, 1, "over-budget",
-			fmt.Sprintf("the context is about %d tokens, over the budget of %d; the largest part is %s", ctx.Tokens, l.opt.Budget, largest(ctx)),
+			fmt.Sprintf("the context is about %d tokens, over the budget of %d; the largest part is %s with about %d",
+				ctx.Tokens, l.opt.Budget, ctx.Largest(1)[0].Title(), ctx.Largest(1)[0].Tokens),
 			"name fewer files, or sections of them")
 	}
 }
 
-func largest(c *prompt.Context) string {
-	var big prompt.Part
-	for _, p := range c.Parts {
-		if p.Tokens > big.Tokens {
-			big = p
+// file reports a file that cannot be part of a prompt: at the input that asks
+// for it, or in itself where every stage reads it.
+func (l *linter) file(st *workspace.Stage, e *prompt.FileError) {
+	at, line := st.Contract.Path, e.Line
+	for _, name := range []string{l.w.Identity, l.w.Routing} {
+		if line == 0 && name != "" && l.w.Display(name) == e.Path {
+			at = name
 		}
 	}
-	return fmt.Sprintf("%s with about %d", big.Title(), big.Tokens)
+	message := e.Path + " " + e.Message
+	if e.Err != nil {
+		message += ": " + e.Err.Error()
+	}
+	l.add(workspace.Error, at, line, e.Code, message, e.Mend)
 }

@@ -112,6 +112,7 @@ func (b *builder) input(in workspace.Input) error {
 		}
 		return nil
 	}
+	in = r.Input // what the file itself decided: a scope that is a section
 	for _, name := range r.Files {
 		if b.seen[place{file: name}] || b.seen[place{name, in.Section}] {
 			continue

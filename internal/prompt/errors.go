@@ -35,11 +35,22 @@ func (e *MissingError) Error() string {
 	return b.String()
 }
 
+// The codes of a FileError.
+const (
+	CodeUnreadable = "unreadable-input"
+	CodeNotText    = "not-text"
+	CodeEncoding   = "encoding" // text, but not UTF-8
+	CodeTooLarge   = "too-large"
+	CodeConflict   = "merge-conflict"
+	CodeNoSection  = "no-section"
+)
+
 // FileError says why a file cannot be part of a prompt.
 type FileError struct {
 	File    string // display path of the contract that asks for it
 	Line    int    // of the input in the contract, 0 where no line applies
 	Path    string // display path of the file
+	Code    string // one of the codes below
 	Message string // what is wrong, without the path
 	Mend    string
 	Err     error // the cause, may be nil

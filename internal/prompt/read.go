@@ -36,7 +36,7 @@ func (b *builder) read(p *Part, name string, in workspace.Input) error {
 	if in.Section != "" {
 		section, _, ok := workspace.SectionOf([]byte(text), in.Section)
 		if !ok {
-			return b.fault(name, in, fmt.Sprintf("has no section %q", in.Section), "correct the section's name or add its heading", nil)
+			return b.fault(name, in, CodeNoSection, fmt.Sprintf("has no section %q", in.Section), "correct the section's name or add its heading", nil)
 		}
 		text = trim(section)
 	}
@@ -62,17 +62,17 @@ func (b *builder) load(name string, in workspace.Input) ([]byte, error) {
 		return nil, b.unreadable(name, in, err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, b.fault(name, in, "is not a regular file", "name a file", nil)
+		return nil, b.fault(name, in, CodeUnreadable, "is not a regular file", "name a file", nil)
 	}
 	data, err := readUpTo(f, info.Size())
 	if err != nil {
 		return nil, b.unreadable(name, in, err)
 	}
 	if len(data) > MaxFile {
-		return nil, b.fault(name, in, fmt.Sprintf("is larger than %d MiB", MaxFile>>20), "name a part of it that the stage needs", nil)
+		return nil, b.fault(name, in, CodeTooLarge, fmt.Sprintf("is larger than %d MiB", MaxFile>>20), "name a part of it that the stage needs", nil)
 	}
 	if b.size += int64(len(data)); b.size > MaxTotal {
-		return nil, b.fault(name, in, fmt.Sprintf("takes the inputs of this stage over %d MiB together", MaxTotal>>20), "name fewer files", nil)
+		return nil, b.fault(name, in, CodeTooLarge, fmt.Sprintf("takes the inputs of this stage over %d MiB together", MaxTotal>>20), "name fewer files", nil)
 	}
 	return data, nil
 }
@@ -100,11 +100,11 @@ func (b *builder) unreadable(name string, in workspace.Input, err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		err = pe.Err // the path is named already, as people know it
 	}
-	return b.fault(name, in, "cannot be read", "check that it is there and its permissions", err)
+	return b.fault(name, in, CodeUnreadable, "cannot be read", "check that it is there and its permissions", err)
 }
 
-func (b *builder) fault(name string, in workspace.Input, message, mend string, err error) error {
-	e := &FileError{Path: b.w.Display(name), Message: message, Mend: mend, Err: err}
+func (b *builder) fault(name string, in workspace.Input, code, message, mend string, err error) error {
+	e := &FileError{Path: b.w.Display(name), Code: code, Message: message, Mend: mend, Err: err}
 	if in.Line > 0 {
 		e.File, e.Line = b.w.Display(b.st.Contract.Path), in.Line
 	}
@@ -117,16 +117,20 @@ func (b *builder) text(name string, data []byte, in workspace.Input) (string, er
 	if b.opt.Project != nil && (kind != "" || projected(name)) {
 		text, err := b.opt.Project(name, data)
 		if err != nil {
-			return "", b.fault(name, in, "cannot be turned into text", "name a text file in its place", err)
+			return "", b.fault(name, in, CodeNotText, "cannot be turned into text", "name a text file in its place", err)
 		}
 		return clean(text), nil
 	}
 	if kind != "" {
-		return "", b.fault(name, in, "is not text but "+kind, "name a text file in its place", nil)
+		code := CodeNotText
+		if kind == kindUTF16 || kind == kindOtherText {
+			code = CodeEncoding
+		}
+		return "", b.fault(name, in, code, "is not text but "+kind, "name a text file in its place", nil)
 	}
 	text := clean(string(data))
 	if line := conflict(text); line > 0 {
-		return "", b.fault(name, in, fmt.Sprintf("holds an unresolved merge conflict at line %d", line), "resolve it first", nil)
+		return "", b.fault(name, in, CodeConflict, fmt.Sprintf("holds an unresolved merge conflict at line %d", line), "resolve it first", nil)
 	}
 	return text, nil
 }
@@ -167,6 +171,12 @@ func projected(name string) bool {
 	return false
 }
 
+// The kinds that are text all the same.
+const (
+	kindUTF16     = "UTF-16 text"
+	kindOtherText = "text in an encoding other than UTF-8"
+)
+
 // kindOf names what data is when it is not UTF-8 text, with its article; else
 // it is "".
 func kindOf(data []byte) string {
@@ -181,8 +191,8 @@ func kindOf(data []byte) string {
 		{"SQLite format 3\x00", "an SQLite database"},
 		{"\x7fELF", "a program"},
 		{"MZ\x90\x00", "a program"},
-		{"\xff\xfe", "UTF-16 text"},
-		{"\xfe\xff", "UTF-16 text"},
+		{"\xff\xfe", kindUTF16},
+		{"\xfe\xff", kindUTF16},
 		{"OggS", "Ogg sound"},
 		{"ID3", "MP3 sound"},
 	} {
@@ -198,7 +208,7 @@ func kindOf(data []byte) string {
 	case bytes.IndexByte(data, 0) >= 0:
 		return "binary data"
 	case !utf8.Valid(data):
-		return "text in an encoding other than UTF-8"
+		return kindOtherText
 	}
 	return ""
 }

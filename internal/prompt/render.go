@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -60,6 +61,14 @@ func (p Part) Title() string {
 		return p.Path
 	}
 	return p.Path + " § " + p.Section
+}
+
+// Largest gives the n parts that take the most tokens, largest first: what to
+// name when a prompt does not fit.
+func (c *Context) Largest(n int) []Part {
+	parts := slices.Clone(c.Parts)
+	slices.SortStableFunc(parts, func(a, b Part) int { return b.Tokens - a.Tokens })
+	return parts[:min(n, len(parts))]
 }
 
 func (b *builder) render() *Context {
@@ -206,7 +215,7 @@ func (o Options) request(st *workspace.Stage, values map[string]string, n int) s
 func (o Options) subject(st *workspace.Stage, values map[string]string, out workspace.Output) string {
 	s := "the full content of "
 	if st.Contract.ForEach != nil && !out.PerItem() {
-		s = "the part of this " + word(st) + " in "
+		s = "this " + word(st) + "'s part of "
 	}
 	s += o.name(st, values, out)
 	if d := strings.TrimSpace(out.Description); d != "" {
