@@ -42,6 +42,7 @@ const (
 	TextDelta      Type = "text_delta"
 	ReasoningDelta Type = "reasoning_delta"
 	Waiting        Type = "waiting"
+	Notice         Type = "notice" // something that is good to know
 	Warning        Type = "warning"
 )
 

@@ -28,7 +28,7 @@ func Open(t *durable.Tree, dir string) *History { return &History{tree: t, dir: 
 // RunInfo is what a run's name tells.
 type RunInfo struct {
 	Name  string
-	Stage string    // the stage folder's name
+	Stage string    // the stage folder's name (of all stages: as it stands in the run's name)
 	Time  time.Time // the second of its name, UTC
 }
 
@@ -53,12 +53,14 @@ func (h *History) Runs(stage string) ([]RunInfo, error) {
 	}
 	var runs []RunInfo
 	for _, n := range names {
-		true := h.stageOf(n)
-		if stage != "" && true != stage && true != safeName(stage) {
-			continue
+		if stage != "" {
+			if n.stage != safeName(stage) {
+				continue
+			}
+			n.stage = stage
 		}
 		at, _ := time.Parse(timeForm, n.at) // parseName has checked it
-		runs = append(runs, RunInfo{Name: n.name, Stage: true, Time: at})
+		runs = append(runs, RunInfo{Name: n.name, Stage: n.stage, Time: at})
 	}
 	return runs, nil
 }
@@ -88,15 +90,6 @@ func (h *History) names() ([]runName, error) {
 	}
 	slices.SortFunc(all, runName.compare)
 	return all, nil
-}
-
-// stageOf gives the true stage of a run: what its first event says, which
-// differs from the name where the stage's name cannot stand in one.
-func (h *History) stageOf(n runName) string {
-	if s := h.firstStage(n.name); s != "" {
-		return s
-	}
-	return n.stage
 }
 
 // firstStage reads the stage from a run's first event, "" if there is none.
@@ -156,7 +149,7 @@ func (h *History) Each(run string, do func(Event) error) error {
 // readEvents reads a journal's lines. file names it in errors.
 func readEvents(r io.Reader, file string, do func(Event) error) error {
 	in := bufio.NewReaderSize(r, 64<<10)
-	calls := map[int][]Body{}
+	x := expander{calls: map[int][]Body{}, extended: map[int]bool{}}
 	for n := 1; ; n++ {
 		line, whole, err := readLine(in)
 		if err == io.EOF {
@@ -170,7 +163,7 @@ func readEvents(r io.Reader, file string, do func(Event) error) error {
 		}
 		e, err := parseEvent(line, n)
 		if err == nil {
-			err = expand(&e, calls)
+			err = x.expand(&e)
 		}
 		if err != nil {
 			if !whole && !isMarker(line) {
@@ -243,21 +236,39 @@ func parseEvent(line []byte, n int) (Event, error) {
 	return e, nil
 }
 
-// expand gives a request the messages that it shares with an earlier one.
-func expand(e *Event, calls map[int][]Body) error {
-	if e.Request == nil {
+// expander gives requests the messages that they share with an earlier one.
+// A conversation that grows at its end, as conversations do, grows in place.
+type expander struct {
+	calls    map[int][]Body
+	extended map[int]bool // its messages are already the beginning of another's
+	copied   int
+}
+
+// maxCopied bounds the messages that are copied while one journal is read: a
+// small file must not become large in memory.
+const maxCopied = 1 << 20
+
+func (x *expander) expand(e *Event) error {
+	r := e.Request
+	if r == nil {
 		return nil
 	}
-	r := e.Request
 	if r.Base != 0 {
-		base, ok := calls[r.Base]
+		base, ok := x.calls[r.Base]
 		if !ok || r.Shared < 0 || r.Shared > len(base) {
 			return fmt.Errorf("the request begins like event %d, which does not have %d messages", r.Base, r.Shared)
 		}
-		r.Messages = slices.Concat(base[:r.Shared], r.Messages)
+		if r.Shared < len(base) || x.extended[r.Base] {
+			base = base[:r.Shared:r.Shared]
+			if x.copied += r.Shared; x.copied > maxCopied {
+				return errors.New("the requests repeat too much of each other")
+			}
+		}
+		x.extended[r.Base] = true
+		r.Messages = append(base, r.Messages...)
 		r.Base, r.Shared = 0, 0
 	}
-	calls[e.Seq] = r.Messages
+	x.calls[e.Seq] = r.Messages
 	return nil
 }
 

@@ -45,11 +45,13 @@ func parseName(name string) (runName, bool) {
 	if _, err := time.Parse(timeForm, m[1]); err != nil {
 		return runName{}, false
 	}
-	n := 1
-	if m[3] != "" {
+	n, stage := 1, m[2]
+	if m[3] == "1" {
+		stage += "-1" // the first run of a second has no number
+	} else if m[3] != "" {
 		n, _ = strconv.Atoi(m[3]) // at most six digits
 	}
-	return runName{name: name, at: m[1], stage: m[2], n: n}, true
+	return runName{name: name, at: m[1], stage: stage, n: n}, true
 }
 
 // settle decides what the name's end means, given the stage's true name.

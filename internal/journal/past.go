@@ -80,9 +80,9 @@ func (h *History) withDecisions(runs []string) ([]string, error) {
 	if first < 0 {
 		return slices.Clone(runs), nil
 	}
-	stage := h.stageOf(names[first])
+	stage := names[first].stage
 	for _, n := range names[first:] {
-		if slices.Contains(runs, n.name) || h.stageOf(n) == stage {
+		if slices.Contains(runs, n.name) || n.stage == stage {
 			all = append(all, n.name)
 		}
 	}

@@ -3,11 +3,13 @@ package journal
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Hidden stands where a secret was.
@@ -17,6 +19,7 @@ const Hidden = "[hidden]"
 // they stand, and in journals also what looks like a credential.
 type redactor struct {
 	secrets *strings.Replacer // nil: none configured
+	hashes  []string          // secrets that look like the hashes that events are full of
 }
 
 // placeholders are what people set as a key where a server wants none; hiding
@@ -25,19 +28,27 @@ var placeholders = []string{"ollama", "none", "null", "dummy", "test", "empty", 
 	"changeme", "lm-studio", "llamacpp", "local", "sk-no-key-required", "no-key", "anything", "token", "secret", "password"}
 
 // minSecret is the shortest configured value, in bytes, that is hidden.
-const minSecret = 4
+const minSecret = 6
 
 func newRedactor(secrets []string) *redactor {
 	var forms []string
+	r := &redactor{}
 	for _, s := range secrets {
 		s = strings.TrimSpace(s)
 		if len(s) < minSecret || slices.Contains(placeholders, s) {
 			continue
 		}
-		forms = append(forms, s, inJSON(s), inJSON(inJSON(s)), url.QueryEscape(s), url.PathEscape(s))
+		if isHash(s) {
+			r.hashes = append(r.hashes, s)
+		}
+		forms = append(forms, s, url.QueryEscape(s), url.PathEscape(s))
+		for _, once := range inJSON(s) {
+			forms = append(forms, once)
+			forms = append(forms, inJSON(once)...)
+		}
 	}
 	if len(forms) == 0 {
-		return &redactor{}
+		return r
 	}
 	// Longest first: where one secret is part of another, none of it is left.
 	slices.SortFunc(forms, func(a, b string) int {
@@ -51,17 +62,22 @@ func newRedactor(secrets []string) *redactor {
 	for _, f := range forms {
 		pairs = append(pairs, f, Hidden)
 	}
-	return &redactor{secrets: strings.NewReplacer(pairs...)}
+	r.secrets = strings.NewReplacer(pairs...)
+	return r
 }
 
-func inJSON(s string) string {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if e.Encode(s) != nil {
-		return s
+// inJSON gives the forms that a text has within a JSON string.
+func inJSON(s string) []string {
+	var forms []string
+	for _, html := range []bool{true, false} {
+		var b bytes.Buffer
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(html)
+		if e.Encode(s) == nil {
+			forms = append(forms, strings.TrimSuffix(b.String()[1:], "\"\n"))
+		}
 	}
-	return strings.Trim(strings.TrimSpace(b.String()), `"`)
+	return forms
 }
 
 // configured hides the configured secrets.
@@ -83,9 +99,12 @@ func (r *redactor) text(text string) string {
 	return text
 }
 
-// event hides secrets in every text of an event, however deep it lies.
+// event hides secrets in every text of an event's payload, however deep it
+// lies. What says which event it is stays.
 func (r *redactor) event(e Event) (Event, error) {
-	line, err := json.Marshal(e)
+	payload := e
+	payload.Run, payload.Stage, payload.Type, payload.Time = "", "", "", time.Time{}
+	line, err := json.Marshal(payload)
 	if err != nil {
 		return e, err
 	}
@@ -95,8 +114,9 @@ func (r *redactor) event(e Event) (Event, error) {
 	}
 	var out Event
 	if err := json.Unmarshal(clean, &out); err != nil {
-		return e, err
+		return e, fmt.Errorf("taking secrets out of it: %w", err)
 	}
+	out.Run, out.Stage, out.Type, out.Time = e.Run, e.Stage, e.Type, e.Time
 	return out, nil
 }
 
@@ -125,7 +145,10 @@ func (r *redactor) json(line []byte) ([]byte, error) {
 		if err := json.Unmarshal(lit, &s); err != nil {
 			return nil, err
 		}
-		clean := r.text(s)
+		clean := s
+		if !isHash(s) || slices.Contains(r.hashes, s) {
+			clean = r.text(s)
+		}
 		if clean == s {
 			out.Write(lit)
 			continue
@@ -202,7 +225,7 @@ var patterns = sync.OnceValue(func() []*pattern {
 			"uthorization", "UTHORIZATION"),
 		after(`(?i)([?&;](?:api[_-]?key|key|token|access[_-]?token|auth[_-]?token|refresh[_-]?token|client[_-]?secret|secret|password|passwd|sig|signature|x-amz-signature|x-amz-credential)=)[^\s&#"'<>()\\;\x60]{6,}`, nil,
 			"?", "&", ";"),
-		after(`(://[^\s/:@"'<>\\]+:)[^\s/@"'<>\\]+(?:@)`, nil, "://"),
+		{marks: []string{"://"}, form: regexp.MustCompile(`(://[^\s/:@"'<>\\]+:)[^\s/@"'<>\\]+@`), with: "${1}" + Hidden + "@"},
 		after(`\b([A-Z][A-Z0-9_]*(?:_KEY|_TOKEN|_SECRET|_PASSWORD)\s*[=:]\s*["']?)[^\s"'\\,;]{8,}`, hasDigit,
 			"_KEY", "_TOKEN", "_SECRET", "_PASSWORD"),
 	}

@@ -87,6 +87,8 @@ func (w *scribe) event(e Event) {
 	case e.Exit != nil:
 		w.heading(e, "End: %s, exit code %d", span(e.Exit.How), e.Exit.Code)
 		w.lines(e.Exit.Reason, e.Exit.Mend)
+	case e.Ended != nil:
+		w.ended(e)
 	case e.Type == ItemStarted:
 		w.heading(e, "Item %d of %d", e.Item, e.Of)
 		w.lines(e.Note)
@@ -220,6 +222,21 @@ func (w *scribe) decision(e Event) {
 		w.say("Answer: %s\n", span(d.Answer))
 	}
 	w.lines(d.Reason)
+}
+
+func (w *scribe) ended(e Event) {
+	d := e.Ended
+	w.heading(e, "Item ended: %s", span(d.Title))
+	if d.Reused != "" {
+		w.say("Taken from %s.\n", span(d.Reused))
+	}
+	if d.Incomplete {
+		w.say("Incomplete: a limit cut the work short.\n")
+	}
+	for _, p := range d.Pieces {
+		w.say("- %s\n", span(p.Kept))
+	}
+	w.lines(d.Error)
 }
 
 // lines writes texts as paragraphs of one line each.
