@@ -1,0 +1,384 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"towpath/internal/engine"
+	"towpath/internal/journal"
+	"towpath/internal/model"
+	"towpath/internal/model/endpoint"
+	"towpath/internal/model/local"
+	"towpath/internal/model/ollama"
+	"towpath/internal/model/openai"
+	"towpath/internal/model/replay"
+	"towpath/internal/settings"
+	"towpath/internal/workspace"
+)
+
+// catalog gives models by name and chooses one where none is named. It is safe
+// for several goroutines.
+type catalog struct {
+	settings *settings.Settings
+	opt      Options
+	cache    string
+	stages   []*workspace.Stage
+
+	recorder *replay.Recorder
+	replayed *replay.Model
+
+	mu      sync.Mutex
+	local   *local.Provider
+	clients map[string]client       // by provider
+	slots   map[string]*model.Slots // by provider
+	models  map[string]model.Model  // by id
+	auto    map[bool]choice         // chosen without a name; the key: must call tools
+	told    map[string]bool         // notices that were given
+}
+
+// client is a provider that was set up.
+type client interface {
+	Model(name string) model.Model
+	List(ctx context.Context) ([]model.Info, error)
+}
+
+// choice is a model and why it was taken.
+type choice struct{ id, why string }
+
+func newCatalog(s *settings.Settings, opt Options, cache string) *catalog {
+	return &catalog{settings: s, opt: opt, cache: cache, clients: map[string]client{}, slots: map[string]*model.Slots{},
+		models: map[string]model.Model{}, auto: map[bool]choice{}, told: map[string]bool{}}
+}
+
+func (c *catalog) openRecording() (err error) {
+	switch {
+	case c.opt.Replay != "":
+		c.replayed, err = replay.Open(c.opt.Replay)
+	case c.opt.Record != "":
+		c.recorder, err = replay.Record(c.opt.Record, fmt.Sprintf("%016x", rand.Uint64()), "")
+	}
+	return err
+}
+
+// seed is what everything random in prompts is made from while a recording is
+// made or replayed; "" leaves it to the run.
+func (c *catalog) seed() string {
+	switch {
+	case c.replayed != nil:
+		return c.replayed.Seed()
+	case c.recorder != nil:
+		return c.recorder.Seed()
+	}
+	return ""
+}
+
+func (c *catalog) secrets() []string { return c.settings.Secrets() }
+
+func (c *catalog) close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var errs []error
+	if c.local != nil {
+		errs = append(errs, c.local.Close())
+	}
+	if c.recorder != nil {
+		errs = append(errs, c.recorder.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Choose gives the model for a stage, ready to be called.
+func (c *catalog) Choose(ctx context.Context, st *workspace.Stage, purpose string) (engine.Chosen, error) {
+	names := []string{st.Name}
+	if purpose != "" && purpose != "turn" {
+		names = []string{purpose, st.Name}
+	}
+	return c.choose(ctx, len(st.Contract.Tools) > 0 && purpose == "turn", names...)
+}
+
+func (c *catalog) choose(ctx context.Context, tools bool, names ...string) (engine.Chosen, error) {
+	if c.replayed != nil {
+		info, err := c.replayed.Describe(ctx)
+		return engine.Chosen{Model: model.Journaled(c.replayed, info.ID), Info: info, MaxReply: c.settings.Reply, Seed: c.seed()}, err
+	}
+	id, _ := c.settings.ModelFor(names...)
+	if id == "" {
+		ch, err := c.choice(ctx, tools)
+		if err != nil {
+			return engine.Chosen{}, err
+		}
+		id = ch.id
+		c.tellOnce(fmt.Sprintf("model %s: %s; set another with --model, TOWPATH_MODEL or model in towpath.toml", ch.id, ch.why))
+	}
+	m, err := c.model(id)
+	if err != nil {
+		return engine.Chosen{}, err
+	}
+	info, err := c.describe(ctx, id, m)
+	if err != nil {
+		return engine.Chosen{}, err
+	}
+	if tools && info.Tools != nil && !*info.Tools {
+		return engine.Chosen{}, &model.Error{Kind: model.KindNoTools, Model: id, URL: info.URL,
+			Message: "the model cannot call tools, and this stage has some",
+			Mend:    "name another model with --model, or for this stage alone under [use] in towpath.toml"}
+	}
+	p := c.settings.Params(id)
+	return engine.Chosen{Model: m, Info: info, MaxReply: p.Reply, Temp: p.Temperature, Thinking: p.Think != nil && *p.Think, Seed: c.seed()}, nil
+}
+
+// describe asks the model's server what it is; settings come before its answer.
+func (c *catalog) describe(ctx context.Context, id string, m model.Model) (model.Info, error) {
+	info := model.Info{ID: id}
+	if d, ok := m.(model.Describer); ok {
+		var err error
+		if info, err = d.Describe(ctx); err != nil {
+			return info, err
+		}
+	}
+	c.override(id, &info)
+	return info, nil
+}
+
+func (c *catalog) override(id string, info *model.Info) {
+	p := c.settings.Params(id)
+	info.ID = id
+	if p.Tools != nil {
+		info.Tools = p.Tools
+	}
+	if p.Window > 0 && (info.Window == 0 || p.Window < info.Window) {
+		info.Window = p.Window
+	}
+}
+
+// Known gives what is known of a stage's model without asking any server.
+func (c *catalog) Known(st *workspace.Stage) model.Info {
+	var info model.Info
+	id, _ := c.settings.ModelFor(st.Name)
+	if id == "" {
+		return info
+	}
+	c.override(id, &info)
+	if name, ok := strings.CutPrefix(id, local.Prefix); ok {
+		if entries, err := local.Known(c.cache); err == nil {
+			for _, e := range entries {
+				if e.Name == name && (info.Window == 0 || e.Window < info.Window) {
+					info.Window = e.Window
+				}
+			}
+		}
+	}
+	return info
+}
+
+// model gives a model by its name, wired: retries outside, then the record,
+// then what holds it to a tool call, then the bound on calls at one time.
+func (c *catalog) model(id string) (model.Model, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m, ok := c.models[id]; ok {
+		return m, nil
+	}
+	provider, name, ok := strings.Cut(id, "/")
+	if !ok || provider == "" || name == "" {
+		return nil, refuse("%q is not a model's name; write provider/model, such as ollama/qwen3.5:9b or local/%s", id, local.DefaultModel)
+	}
+	if provider == "replay" {
+		m, err := replay.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		c.models[id] = model.Journaled(m, id)
+		return c.models[id], nil
+	}
+	cl, slots, err := c.client(provider)
+	if err != nil {
+		return nil, err
+	}
+	if n := c.settings.Models[id].Parallel; n > 0 {
+		slots = model.NewSlots(n)
+	}
+	m := model.Retry(model.Journaled(model.Forced(slots.Limit(cl.Model(name))), id), model.RetryPolicy{
+		Cap: c.settings.Limits.Wait, Random: rand.Float64, Now: c.opt.Clock,
+	})
+	if c.recorder != nil {
+		m = c.recorder.Wrap(m)
+	}
+	c.models[id] = m
+	return m, nil
+}
+
+// client sets a provider up. The caller holds mu.
+func (c *catalog) client(provider string) (client, *model.Slots, error) {
+	if cl, ok := c.clients[provider]; ok {
+		return cl, c.slots[provider], nil
+	}
+	cl, err := c.newClient(provider)
+	if err != nil {
+		return nil, nil, err
+	}
+	n := c.settings.Providers[provider].Parallel
+	if n == 0 {
+		n = defaultParallel(provider)
+	}
+	c.clients[provider], c.slots[provider] = cl, model.NewSlots(n)
+	return cl, c.slots[provider], nil
+}
+
+func defaultParallel(provider string) int {
+	switch provider {
+	case "ollama", "local", "llamacpp", "lmstudio":
+		return 1
+	}
+	return 4
+}
+
+func (c *catalog) newClient(provider string) (client, error) {
+	if err := c.settings.Need("providers." + provider); err != nil {
+		return nil, err
+	}
+	t := c.settings.Timeouts
+	if provider == "local" {
+		if c.local == nil {
+			c.local = local.New(local.Config{CacheDir: c.cache, Idle: t.Idle, Total: t.Total})
+		}
+		return c.local, nil
+	}
+	timeouts := endpoint.Timeouts{Connect: t.Connect, FirstByte: t.FirstByte, Idle: t.Idle, Total: t.Total}
+	p, ok := c.settings.Providers[provider]
+	if !ok {
+		return nil, refuse("there is no provider %q; the providers are %s", provider, strings.Join(c.providers(), ", "))
+	}
+	if p.Kind == "ollama" {
+		return ollama.New(ollama.Config{Host: p.URL, MaxWindow: c.settings.Window, Timeouts: timeouts, Clock: c.opt.Clock}), nil
+	}
+	headers := map[string]string{}
+	for k, v := range p.Headers {
+		headers[k] = v.Reveal()
+	}
+	key, err := p.Key()
+	if err != nil {
+		return nil, err
+	}
+	from := p.KeyEnv
+	if from == "" {
+		from = p.KeyFile
+	}
+	return openai.New(openai.Config{
+		Provider: provider, BaseURL: p.URL, Key: key.Reveal(), KeyFrom: from, Headers: headers,
+		Timeouts: timeouts, Clock: c.opt.Clock,
+	}), nil
+}
+
+func (c *catalog) providers() []string {
+	names := []string{"local", "replay"}
+	for name := range c.settings.Providers {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func (c *catalog) tellOnce(text string) {
+	c.mu.Lock()
+	seen := c.told[text]
+	c.told[text] = true
+	c.mu.Unlock()
+	if !seen && c.opt.Observe != nil {
+		c.opt.Observe(journal.Event{V: journal.Version, Time: c.opt.Clock(), Type: journal.Notice, Note: text})
+	}
+}
+
+// patience is how long a server on this machine may take to say what it has
+// when nobody named a model.
+const patience = 3 * time.Second
+
+// choice takes a model where none is named: what a running Ollama has, else a
+// local model that was pulled.
+func (c *catalog) choice(ctx context.Context, tools bool) (choice, error) {
+	c.mu.Lock()
+	ch, ok := c.auto[tools]
+	c.mu.Unlock()
+	if ok {
+		return ch, nil
+	}
+	ch, err := c.findModel(ctx, tools)
+	if err != nil {
+		return choice{}, err
+	}
+	c.mu.Lock()
+	c.auto[tools] = ch
+	c.mu.Unlock()
+	return ch, nil
+}
+
+func (c *catalog) findModel(ctx context.Context, tools bool) (choice, error) {
+	c.mu.Lock()
+	cl, _, err := c.client("ollama")
+	c.mu.Unlock()
+	if err != nil {
+		return choice{}, err
+	}
+	asked, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	said := "no Ollama answers"
+	if infos, err := cl.List(asked); err == nil {
+		if info, why := c.fittest(infos, tools); info.ID != "" {
+			return choice{info.ID, why}, nil
+		}
+		said = "the running Ollama has no model for this"
+		if tools && len(infos) > 0 {
+			said = "none of Ollama's models can call tools"
+		}
+	}
+	if ctx.Err() != nil {
+		return choice{}, ctx.Err()
+	}
+	entries, err := local.Known(c.cache)
+	if err != nil {
+		return choice{}, err
+	}
+	best := ""
+	for _, e := range entries {
+		if e.Pulled && (best == "" || e.Name == local.DefaultModel) {
+			best = e.Name
+		}
+	}
+	if best != "" {
+		return choice{local.Prefix + best, "no model is named, and " + said}, nil
+	}
+	return choice{}, &model.Error{Kind: model.KindNoModel,
+		Message: "no model is named, " + said + ", and no local model was pulled",
+		Mend: "do one of three: start Ollama and pull a model there (ollama pull qwen3.5:9b); or fetch a small one with " +
+			"towpath models pull " + local.DefaultModel + "; or name one with a key, such as --model groq/llama-3.3-70b-versatile with GROQ_API_KEY set"}
+}
+
+// fittest takes the model that the workspace suggests, else a loaded one, else
+// the newest (infos come newest first), among those that can do what is needed.
+func (c *catalog) fittest(infos []model.Info, tools bool) (model.Info, string) {
+	able := slices.DeleteFunc(slices.Clone(infos), func(i model.Info) bool {
+		return tools && i.Tools != nil && !*i.Tools
+	})
+	for _, want := range c.settings.Suggest {
+		for _, i := range able {
+			if i.ID == want || i.ID == "ollama/"+want {
+				return i, "no model is named, Ollama has it, and the workspace suggests it"
+			}
+		}
+	}
+	for _, i := range able {
+		if i.Loaded {
+			return i, "no model is named, and Ollama has it loaded"
+		}
+	}
+	if len(able) > 0 {
+		return able[0], "no model is named, and it is the newest that Ollama has"
+	}
+	return model.Info{}, ""
+}

@@ -1,2 +1,0 @@
-// Package cli is the command line: commands, flags, what is printed.
-package cli

@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"towpath/internal/app"
+	"towpath/internal/starter"
+)
+
+func (c *cli) initCommand() *cobra.Command {
+	var template string
+	var about []string
+	for _, t := range starter.Templates() {
+		about = append(about, fmt.Sprintf("  %-8s %s", t.Name, t.Summary))
+	}
+	cmd := &cobra.Command{
+		Use:   "init [FOLDER]",
+		Short: "Write a workspace from a template",
+		Long: `init writes a workspace into FOLDER, the current folder unless named. It never
+writes over a file.
+
+Templates:
+` + strings.Join(about, "\n"),
+		Example: `  towpath init my-course
+  towpath init --template blank my-work`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			dir := first(args)
+			if dir == "" {
+				dir = "."
+			}
+			if err := starter.Write(c.path(dir), template); err != nil {
+				if errors.Is(err, starter.ErrNotEmpty) {
+					return err
+				}
+				return usageError{err}
+			}
+			fmt.Fprintf(c.env.Out, "wrote the workspace %s\n", dir)
+			fmt.Fprintf(c.env.Err, "\nput your own idea into %s, then:\n  towpath run%s\n",
+				filepath.Join(dir, "pipeline", firstStage(template), "input.md"), arg(dir))
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&template, "template", "course", "which `TEMPLATE` to write")
+	_ = cmd.RegisterFlagCompletionFunc("template", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		var names []string
+		for _, t := range starter.Templates() {
+			names = append(names, t.Name)
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	})
+	return cmd
+}
+
+func firstStage(template string) string {
+	if template == "blank" {
+		return "01-draft"
+	}
+	return "01-scope"
+}
+
+func (c *cli) newCommand() *cobra.Command {
+	var from string
+	cmd := &cobra.Command{
+		Use:   "new NAME --from WORKSPACE",
+		Short: "Copy a workspace for a second product",
+		Long: `new copies a workspace without its outputs and history. Contracts, routing and
+reference files stay the same to the byte; change the copy's audience.md and
+input.md.`,
+		Example: "  towpath new --from my-course another-course",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if from == "" {
+				return usageError{errors.New("say which workspace to copy; add --from WORKSPACE")}
+			}
+			n, err := app.Copy(c.path(from), c.path(args[0]))
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(c.env.Out, "wrote the workspace %s, %s\n", args[0], plural(n, "file"))
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", "", "the `WORKSPACE` to copy")
+	return cmd
+}
+
+func (c *cli) path(p string) string {
+	if filepath.IsAbs(p) {
+		return p
+	}
+	return filepath.Join(c.env.Dir, p)
+}

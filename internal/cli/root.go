@@ -1,0 +1,191 @@
+// Package cli is the command line: commands, flags, what is printed. Results go
+// to standard output, everything else to standard error.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"towpath/internal/app"
+	"towpath/internal/engine"
+)
+
+// Env is the program's surroundings.
+type Env struct {
+	In       *os.File
+	Out, Err io.Writer
+	Environ  []string // NAME=value
+	Dir      string   // the current folder
+	Clock    func() time.Time
+}
+
+// System gives the surroundings of this process.
+func System() (Env, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return Env{}, fmt.Errorf("finding the current folder: %w", err)
+	}
+	return Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), Dir: dir, Clock: time.Now}, nil
+}
+
+// cli is one run of the program.
+type cli struct {
+	env   Env
+	plain bool
+	flags map[string]string // settings that flags set
+}
+
+// errSaid ends the program with a code after everything was said.
+type errSaid struct{ code int }
+
+func (e errSaid) Error() string { return fmt.Sprintf("exit %d", e.code) }
+
+// ExitCode is the exit code of the program.
+func (e errSaid) ExitCode() int { return e.code }
+
+// usageError is a command line that cannot be understood.
+type usageError struct{ err error }
+
+func (e usageError) Error() string { return e.err.Error() }
+func (e usageError) Unwrap() error { return e.err }
+
+// ExitCode is 2, as for everything about usage and contracts.
+func (e usageError) ExitCode() int { return engine.CodeUsage }
+
+// Main runs the command line and gives the exit code.
+func Main(ctx context.Context, args []string, env Env) int {
+	c := &cli{env: env, flags: map[string]string{}}
+	root := c.root()
+	root.SetArgs(args)
+	root.SetIn(env.In)
+	root.SetOut(env.Out)
+	root.SetErr(env.Err)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	var said errSaid
+	if !errors.As(err, &said) {
+		fmt.Fprintf(env.Err, "%s %s\n", c.errStyle().red("towpath:"), sentence(err))
+	}
+	return engine.ExitCode(err)
+}
+
+// sentence gives an error as it is shown, without control characters.
+func sentence(err error) string {
+	lines := strings.Split(err.Error(), "\n")
+	for i, l := range lines {
+		lines[i] = strings.TrimRight(clean(l), " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (c *cli) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "towpath",
+		Short: "Run agent workflows kept as folders and Markdown, with a person at the gates",
+		Long: `towpath runs agent workflows that are kept as plain folders and Markdown.
+
+A workspace holds numbered stages. Each stage has a contract, CONTEXT.md, that
+names what it reads, which tools it may use, what it does and what it writes.
+run does the next stage, writes its result as an ordinary file, and stops at a
+gate so that you can read and edit it. The same command then goes on.`,
+		Example: `  towpath init my-course       write an example workspace
+  towpath run my-course        run its first stage, then stop at the gate
+  towpath run my-course        go on with the next stage`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return c.welcome(cmd) },
+	}
+	root.PersistentFlags().BoolVar(&c.plain, "plain", false, "no colours and no lines that are written over")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+	})
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(
+		c.initCommand(), c.newCommand(), c.lintCommand(), c.graphCommand(),
+		c.statusCommand(), c.probeCommand(), c.runCommand(), c.approveCommand(), c.rejectCommand(),
+		c.answerCommand(), c.diffCommand(), c.toolsCommand(), c.modelsCommand(), c.trustCommand(),
+		c.configCommand(), c.doctorCommand(), c.versionCommand(), c.completionCommand(root),
+	)
+	for _, sub := range root.Commands() {
+		tidy(sub)
+	}
+	return root
+}
+
+// tidy makes wrong arguments usage errors in every command below cmd.
+func tidy(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+			}
+			return nil
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		tidy(sub)
+	}
+}
+
+// welcome says what can be done here, for a person who typed towpath alone.
+func (c *cli) welcome(cmd *cobra.Command) error {
+	out := c.env.Out
+	found, err := app.Discover(c.env.Dir)
+	if err != nil {
+		return err
+	}
+	switch len(found) {
+	case 0:
+		fmt.Fprint(out, `towpath runs agent workflows kept as folders and Markdown.
+
+There is no workspace here. Make one and run it:
+
+  towpath init my-course     write an example workspace
+  towpath run my-course      run its first stage
+  towpath models             see which models you have
+
+towpath --help lists every command.
+`)
+	case 1:
+		fmt.Fprintf(out, "Workspace: %s\n\n", found[0])
+		if err := c.printStatus(cmd.Context(), found[0]); err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "\n  towpath run%s        go on with the next stage\n  towpath probe%s STAGE   see what a stage would be sent\n  towpath lint%s       check the contracts\n\ntowpath --help lists every command.\n",
+			arg(found[0]), arg(found[0]), arg(found[0]))
+	default:
+		fmt.Fprint(out, "Workspaces here:\n\n")
+		for _, w := range found {
+			fmt.Fprintf(out, "  %s\n", w)
+		}
+		fmt.Fprintf(out, "\n  towpath status %s\n  towpath run %s\n\ntowpath --help lists every command.\n", found[0], found[0])
+	}
+	return nil
+}
+
+// arg gives a path as it is typed after a command: nothing for the current folder.
+func arg(path string) string {
+	if path == "." {
+		return ""
+	}
+	return " " + path
+}
+
+func (c *cli) getenv(name string) string {
+	for i := len(c.env.Environ) - 1; i >= 0; i-- {
+		if k, v, ok := strings.Cut(c.env.Environ[i], "="); ok && k == name {
+			return v
+		}
+	}
+	return ""
+}

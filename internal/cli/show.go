@@ -1,0 +1,314 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"towpath/internal/app"
+	"towpath/internal/engine"
+	"towpath/internal/lint"
+	"towpath/internal/workspace"
+)
+
+func (c *cli) statusCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "status [WORKSPACE]",
+		Short: "Say where every stage stands",
+		Long: `status reads the files: a stage is done when every output that it declares is
+there and not empty. The history adds what was edited, what is stale because an
+input or the contract changed, and what failed.`,
+		Example: "  towpath status my-course",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !asJSON {
+				return c.printStatus(cmd.Context(), first(args))
+			}
+			return c.with(cmd.Context(), first(args), func(a *app.App) error {
+				st, err := a.Engine.Status()
+				if err != nil {
+					return err
+				}
+				return c.printJSON(st)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (c *cli) printStatus(ctx context.Context, path string) error {
+	return c.with(ctx, path, func(a *app.App) error {
+		stages, err := a.Engine.Status()
+		if err != nil {
+			return err
+		}
+		rows := make([][]string, 0, len(stages))
+		for _, s := range stages {
+			rows = append(rows, []string{s.Stage, c.stateOf(s), strings.Join(s.Outputs, ", ")})
+		}
+		c.table(rows)
+		for _, s := range stages {
+			c.explain(s)
+		}
+		return nil
+	})
+}
+
+func (c *cli) stateOf(s engine.StageStatus) string {
+	st := c.outStyle()
+	text := strings.ReplaceAll(string(s.State), "_", " ")
+	switch s.State {
+	case engine.Done:
+		text = st.green(text)
+	case engine.AtGate, engine.Running:
+		text = st.yellow(text)
+	case engine.Failed, engine.Blocked, engine.Surrendered:
+		text = st.red(text)
+	}
+	for _, m := range []struct {
+		on   bool
+		name string
+	}{{s.Edited, "edited"}, {s.Stale, "stale"}, {s.Incomplete, "incomplete"}} {
+		if m.on {
+			text += ", " + m.name
+		}
+	}
+	return text
+}
+
+// explain prints what a table row has no room for.
+func (c *cli) explain(s engine.StageStatus) {
+	out := c.env.Out
+	if s.Reason != "" {
+		fmt.Fprintf(out, "%s: %s", s.Stage, clean(s.Reason))
+		if s.Mend != "" {
+			fmt.Fprintf(out, "; %s", clean(s.Mend))
+		}
+		fmt.Fprintln(out)
+	}
+	if s.Stale && len(s.Changed) > 0 {
+		fmt.Fprintf(out, "%s: changed since: %s\n", s.Stage, strings.Join(s.Changed, ", "))
+	}
+	for _, p := range s.Problems {
+		fmt.Fprintf(out, "%s: %s\n", s.Stage, clean(p))
+	}
+	if len(s.Undeclared) > 0 {
+		fmt.Fprintf(out, "%s: not declared by the contract: %s\n", s.Stage, clean(strings.Join(s.Undeclared, ", ")))
+	}
+}
+
+func (c *cli) probeCommand() *cobra.Command {
+	var item int
+	var asJSON, full bool
+	cmd := c.onStage(&cobra.Command{
+		Use:   "probe STAGE [WORKSPACE]",
+		Short: "Show what a stage would send to the model",
+		Long: `probe builds the context of a stage and shows each file's share of it, the tools
+that would be offered, and the model's window. It calls no model and contacts no
+server. Token counts are estimates.`,
+		Example: `  towpath probe 04-draft my-course
+  towpath probe 04-draft my-course --item 2 --full`,
+	}, func(_ context.Context, a *app.App, stage string) error {
+		if item < 0 {
+			return usageError{fmt.Errorf("--item counts from 1; %d is not an item", item)}
+		}
+		r, err := a.Engine.Probe(stage, item)
+		if err != nil {
+			return err
+		}
+		switch {
+		case asJSON:
+			return c.printJSON(r)
+		case full:
+			fmt.Fprintf(c.env.Out, "--- system\n%s\n--- user\n%s\n", r.Context.System, r.Context.User)
+			return nil
+		}
+		c.printProbe(r)
+		return nil
+	})
+	cmd.Flags().IntVar(&item, "item", 0, "the context of item `N` of a for-each; the first unless set")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&full, "full", false, "print the text that would be sent")
+	return cmd
+}
+
+func (c *cli) printProbe(r *engine.ProbeResult) {
+	out := c.env.Out
+	rows := [][]string{{"LAYER", "FILE", "BYTES", "TOKENS", ""}}
+	for _, p := range r.Context.Parts {
+		name := p.Path
+		if p.Section != "" {
+			name += "#" + p.Section
+		}
+		if p.Pending != "" {
+			rows = append(rows, []string{fmt.Sprint(int(p.Layer)), name, "-", "-", "not there yet: made by " + p.Pending})
+			continue
+		}
+		rows = append(rows, []string{fmt.Sprint(int(p.Layer)), name, thousands(p.Bytes), thousands(p.Tokens), ""})
+	}
+	c.table(rows)
+	fmt.Fprintf(out, "\ncontext: about %s tokens\n", thousands(r.Context.Tokens))
+	if len(r.Tools) > 0 {
+		names := make([]string, 0, len(r.Tools))
+		for _, t := range r.Tools {
+			names = append(names, t.Server+"_"+t.Name)
+		}
+		fmt.Fprintf(out, "tools:   %s, about %s tokens\n", strings.Join(names, ", "), thousands(r.ToolTokens))
+	}
+	if len(r.Unknown) > 0 {
+		fmt.Fprintf(out, "tools of these servers are known once they were started: %s\n", strings.Join(r.Unknown, ", "))
+	}
+	if r.Item != nil {
+		fmt.Fprintf(out, "item:    %d of %d, %s (%s)\n", r.Item.N, len(r.Items.Items), clean(r.Item.Title), r.Items.How)
+		for _, it := range r.Items.Items {
+			fmt.Fprintf(out, "         %d. %s\n", it.N, clean(it.Title))
+		}
+		for _, p := range r.Items.Passed {
+			fmt.Fprintf(out, "         passed over: %s\n", clean(p))
+		}
+	}
+	if r.Pending != "" {
+		fmt.Fprintf(out, "items:   %s\n", clean(r.Pending))
+	}
+	m := r.Model.ID
+	if m == "" {
+		m = "chosen when it runs"
+	}
+	window := "window not known before it runs"
+	if r.Model.Window > 0 {
+		window = "window " + thousands(r.Model.Window) + " tokens"
+	}
+	fmt.Fprintf(out, "model:   %s, %s, %s tokens kept for the reply\n", m, window, thousands(r.Reply))
+}
+
+func (c *cli) lintCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "lint [WORKSPACE]",
+		Short: "Check every contract, without a model",
+		Long: `lint reads every contract and prints one line for each problem:
+file:line: problem, and how to mend it. It exits 2 if there is an error; warnings
+alone exit 0.`,
+		Example: "  towpath lint my-course",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.with(cmd.Context(), first(args), func(a *app.App) error {
+				return c.lint(a.Lint(), asJSON, a.ShownPath)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (c *cli) lint(problems []workspace.Problem, asJSON bool, shown func(string) string) error {
+	errs := 0
+	for i := range problems {
+		problems[i].File = shown(problems[i].File)
+		if problems[i].Severity == workspace.Error {
+			errs++
+		}
+	}
+	if asJSON {
+		if problems == nil {
+			problems = []workspace.Problem{}
+		}
+		if err := c.printJSON(problems); err != nil {
+			return err
+		}
+	} else {
+		c.lintLines(problems, errs)
+	}
+	if errs > 0 {
+		return errSaid{engine.CodeUsage}
+	}
+	return nil
+}
+
+func (c *cli) lintLines(problems []workspace.Problem, errs int) {
+	out, st := c.env.Out, c.outStyle()
+	for _, p := range problems {
+		if p.Severity == workspace.Error {
+			fmt.Fprintln(out, clean(p.Error()))
+		}
+	}
+	if warnings := len(problems) - errs; warnings > 0 {
+		if errs > 0 {
+			fmt.Fprintln(out)
+		}
+		for _, p := range problems {
+			if p.Severity != workspace.Error {
+				fmt.Fprintf(out, "%s %s\n", st.yellow("warning:"), clean(p.Error()))
+			}
+		}
+	}
+	if len(problems) == 0 {
+		fmt.Fprintln(c.env.Err, "no problems")
+		return
+	}
+	fmt.Fprintf(c.env.Err, "%s, %s\n", plural(errs, "error"), plural(len(problems)-errs, "warning"))
+}
+
+func (c *cli) graphCommand() *cobra.Command {
+	var mermaid, asJSON bool
+	cmd := &cobra.Command{
+		Use:     "graph [WORKSPACE]",
+		Short:   "Draw the stages and what flows between them",
+		Example: "  towpath graph my-course --mermaid",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.with(cmd.Context(), first(args), func(a *app.App) error {
+				g := lint.Draw(a.Tree.FS(), a.Workspace)
+				switch {
+				case asJSON:
+					return c.printJSON(g)
+				case mermaid:
+					fmt.Fprint(c.env.Out, g.Mermaid())
+				default:
+					fmt.Fprint(c.env.Out, g.Text())
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&mermaid, "mermaid", false, "print a Mermaid flowchart")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.MarkFlagsMutuallyExclusive("mermaid", "json")
+	return cmd
+}
+
+func (c *cli) printJSON(v any) error {
+	enc := json.NewEncoder(c.env.Out)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// table prints rows in columns that fit their widest cell; the last is free.
+func (c *cli) table(rows [][]string) {
+	var widths []int
+	for _, r := range rows {
+		for i, cell := range r {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], columnsOfText(bare(cell)))
+		}
+	}
+	for _, r := range rows {
+		var b strings.Builder
+		for i, cell := range r {
+			cell = cleanKeepStyle(cell)
+			b.WriteString(cell)
+			if i < len(r)-1 {
+				b.WriteString(strings.Repeat(" ", widths[i]-columnsOfText(bare(cell))+2))
+			}
+		}
+		fmt.Fprintln(c.env.Out, strings.TrimRight(b.String(), " "))
+	}
+}

@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"strings"
+	"unicode"
+
+	"golang.org/x/term"
+)
+
+// terminal reports whether w is a terminal that may be written over.
+func (c *cli) terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && !c.plain && c.getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
+}
+
+// attended reports whether a person can answer questions.
+func (c *cli) attended() bool {
+	return c.env.In != nil && term.IsTerminal(int(c.env.In.Fd()))
+}
+
+func (c *cli) outStyle() style { return c.styleOf(c.env.Out) }
+func (c *cli) errStyle() style { return c.styleOf(c.env.Err) }
+
+func (c *cli) styleOf(w io.Writer) style {
+	return style{on: c.terminal(w) && c.getenv("NO_COLOR") == ""}
+}
+
+// wide is the width of the terminal at w, in columns.
+func wide(w io.Writer) func() int {
+	return func() int {
+		if f, ok := w.(*os.File); ok {
+			if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
+				return n
+			}
+		}
+		return 80
+	}
+}
+
+// clean drops control characters, which could steer a terminal.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\t' && (unicode.IsControl(r) || r == '\u202e' || r == '\u2066' || r == '\u2067') {
+			return -1
+		}
+		return r
+	}, s)
+}
