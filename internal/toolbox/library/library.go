@@ -235,3 +235,17 @@ func (l *Library) Close() error {
 	}
 	return err
 }
+
+// Nearest gives the addresses whose names are most like a text, such as an
+// address that leads elsewhere; best first, at most n.
+func (l *Library) Nearest(ctx context.Context, text string, n int) []string {
+	files, err := l.walk(ctx, &passed{})
+	if err != nil {
+		return nil
+	}
+	text = strings.TrimRight(text, "/")
+	if i := strings.Index(text, "://"); i >= 0 {
+		text = text[i+3:]
+	}
+	return nearest(text, files, n)
+}
