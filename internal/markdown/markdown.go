@@ -135,7 +135,7 @@ func (d *Doc) children(parent ast.Node, src []byte, end int) []Block {
 		if n.Pos() < 0 || n.Type() != ast.TypeBlock {
 			continue
 		}
-		b := Block{Start: d.lineStart(n.Pos()), End: end}
+		b := Block{Start: d.lineStart(position(n)), End: end}
 		b.Line = d.LineOf(b.Start)
 		if k := len(out); k > 0 {
 			out[k-1].End = max(b.Start, out[k-1].Start)
@@ -158,6 +158,15 @@ func (d *Doc) children(parent ast.Node, src []byte, end int) []Block {
 		i++
 	}
 	return out
+}
+
+// position is where a block begins. A table that follows a line of text without
+// a blank one says that it begins with that line; its first row knows better.
+func position(n ast.Node) int {
+	if t, ok := n.(*east.Table); ok && t.FirstChild() != nil && t.FirstChild().Pos() >= 0 {
+		return t.FirstChild().Pos()
+	}
+	return n.Pos()
 }
 
 func (d *Doc) fill(b *Block, n ast.Node, src []byte) {

@@ -257,8 +257,7 @@ func (k *keeper) process(heading, body string) {
 
 // rest adds what a section holds beyond its structure, under its heading.
 func (k *keeper) rest(heading, body string) {
-	body = trimBlank(body)
-	if body == "" || onlyRules(body) {
+	if body = strings.TrimRight(body, " \t\n"); strings.TrimSpace(body) == "" || onlyRules(body) {
 		return
 	}
 	if !strings.HasSuffix(heading, "\n") && !strings.HasPrefix(body, "\n") {

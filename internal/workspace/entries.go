@@ -7,12 +7,14 @@ import (
 
 // entryKeys are the keys that stand for structure, per section. What else a
 // section says is for the agent too, and stays in the process text.
-var entryKeys = map[string]string{
-	KindStop:    "rounds|time|tokens|tool calls|cost|no progress",
-	KindHandOff: "changes|calls",
-	KindMemory:  "key|keep|path|lines|entries|size|scope",
-	KindTrigger: "webhook|schedule|watch|rows|key|filter|cron|event|on",
+var entryKeys = map[string]wordList{
+	KindStop:    words("rounds|time|tokens|tool calls|cost|no progress"),
+	KindHandOff: words("changes|calls"),
+	KindMemory:  words("key|keep|path|lines|entries|size|scope"),
+	KindTrigger: words("webhook|schedule|watch|rows|key|filter|cron|event|on"),
 }
+
+var successWords = words("draft pull request|pull request|notify")
 
 // entries reads the sections that are kept as lines.
 func (r *reader) entries(p *part) string {
@@ -28,7 +30,7 @@ func (r *reader) entries(p *part) string {
 			continue
 		}
 		key, _, hasKey := keyed(text)
-		known := hasKey && isWord(entryKeys[p.Kind], fold(key))
+		known := hasKey && knownKey(p.Kind, key)
 		e := Entry{Text: strings.TrimSpace(strings.Join(strings.Fields(l.text), " ")), Line: l.no}
 		switch p.Kind {
 		case KindStop:
@@ -46,7 +48,7 @@ func (r *reader) entries(p *part) string {
 			}
 			r.c.HandOff = append(r.c.HandOff, e)
 		case KindOnSuccess:
-			known = isWord("draft pull request|pull request|notify", normHeading(text))
+			known = isWord(successWords, normHeading(text))
 			if known {
 				r.c.OnSuccess = append(r.c.OnSuccess, e)
 			}
@@ -60,4 +62,9 @@ func (r *reader) entries(p *part) string {
 		}
 	}
 	return r.keep(p, taken)
+}
+
+func knownKey(kind, key string) bool {
+	l, ok := entryKeys[kind]
+	return ok && isWord(l, key)
 }

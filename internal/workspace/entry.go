@@ -80,10 +80,6 @@ func (r *reader) keep(p *part, taken []span) string {
 		at = t.end
 	}
 	b.WriteString(r.doc.Slice(at, p.end))
-	s := markdown.StripComments(b.String())
-	if strings.TrimSpace(s) == "" {
-		return ""
-	}
 	return b.String()
 }
 
@@ -110,8 +106,7 @@ func unmark(s string) string {
 	}
 	var b strings.Builder
 	for i := 0; i < len(s); {
-		if body, n := markdown.CodeSpan(s[i:]); n > 0 {
-			_ = body
+		if _, n := markdown.CodeSpan(s[i:]); n > 0 {
 			b.WriteString(s[i : i+n])
 			i += n
 			continue
@@ -218,7 +213,7 @@ const (
 	no     looks = iota
 	maybe        // only if something is there
 	likely       // in backticks, or after a label
-	surely
+	surely       // wherever it stands
 )
 
 // pathLook judges a text by itself.

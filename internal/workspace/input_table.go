@@ -9,21 +9,21 @@ import (
 
 // The headings of an Inputs or Outputs table, in the same languages as the
 // sections; strong path columns before weak ones.
-const (
-	pathColumns = "file/location|file location|location|file|files|path|paths|file path|filepath|where|файл|файли|файлы|шлях|розташування|путь|расположение|шлях да файла|размяшчэнне|" +
+var (
+	pathColumns = words("file/location|file location|location|file|files|path|paths|file path|filepath|where|файл|файли|файлы|шлях|розташування|путь|расположение|шлях да файла|размяшчэнне|" +
 		"fichier|fichiers|chemin|emplacement|archivo|archivos|ruta|ubicación|arquivo|arquivos|ficheiro|caminho|localização|local|" +
-		"percorso|posizione|datei|dateien|pfad|ort|speicherort"
-	sourceColumns = "source|sources|what to load|load|resource|document|input|inputs|artifact|from|item|name|output|outputs|джерело|джерела|крыніца|источник|источники|" +
+		"percorso|posizione|datei|dateien|pfad|ort|speicherort")
+	sourceColumns = words("source|sources|what to load|load|resource|document|input|inputs|artifact|from|item|name|output|outputs|джерело|джерела|крыніца|источник|источники|" +
 		"source du fichier|fuente|origen|fonte|origem|quelle|fichier source|вхід|вход|уваход|entrée|entrada|eingabe|артефакт|artefact|artefacto|artefato|artefatto|artefakt|" +
-		"вихід|выход|выхад|sortie|salida|saída|ausgabe|назва|имя|nom|nombre|nome"
-	sectionColumns = "section/scope|section|sections|scope|section scope|part|розділ|розділ/обсяг|обсяг|раздел|раздел/объем|объем|раздзел|аб'ём|portée|section/portée|" +
-		"sección|sección/alcance|alcance|seção|seção/escopo|secção|escopo|sezione|sezione/ambito|ambito|abschnitt|abschnitt/umfang|umfang|bereich"
-	layerColumns = layerWords + "|layers|type|kind|тип|тып|tipo|typ"
-	needColumns  = "required|mandatory|need|needed|must|обов'язково|обов'язковий|обязательно|обязательный|абавязкова|requis|obligatoire|requerido|obligatorio|" +
-		"obrigatório|obrigatória|obbligatorio|richiesto|erforderlich|pflicht|notwendig"
-	maybeColumns = optionalWords
-	wholeFile    = "full file|full files|full|all|entire|entire file|whole file|whole|full content|full document|all sections|everything|complete|complete file|all content|n/a|" +
-		"весь файл|увесь файл|усе|все|всё|файл цалкам|fichier entier|tout|archivo completo|todo|arquivo inteiro|ficheiro completo|tudo|file intero|tutto|ganze datei|alles"
+		"вихід|выход|выхад|sortie|salida|saída|ausgabe|назва|имя|nom|nombre|nome")
+	sectionColumns = words("section/scope|section|sections|scope|section scope|part|розділ|розділ/обсяг|обсяг|раздел|раздел/объем|объем|раздзел|аб'ём|portée|section/portée|" +
+		"sección|sección/alcance|alcance|seção|seção/escopo|secção|escopo|sezione|sezione/ambito|ambito|abschnitt|abschnitt/umfang|umfang|bereich")
+	layerColumns = words(layerWords + "|layers|type|kind|тип|тып|tipo|typ")
+	needColumns  = words("required|mandatory|need|needed|must|обов'язково|обов'язковий|обязательно|обязательный|абавязкова|requis|obligatoire|requerido|obligatorio|" +
+		"obrigatório|obrigatória|obbligatorio|richiesto|erforderlich|pflicht|notwendig")
+	wholeFile = words("full file|full files|full|all|entire|entire file|whole file|whole|full content|full document|all sections|everything|complete|complete file|all content|n/a|" +
+		"весь файл|увесь файл|усе|все|всё|файл цалкам|fichier entier|tout|archivo completo|todo|arquivo inteiro|ficheiro completo|tudo|file intero|tutto|ganze datei|alles")
+	falseWords = words("false|nie|ні|non|não|nein")
 )
 
 // columns are the meanings of a table's columns; -1 where there is none.
@@ -52,7 +52,7 @@ func columnsOf(header []string) columns {
 		case isWord(needColumns, n):
 			c.need = i
 			c.known[i] = true
-		case isWord(maybeColumns, n):
+		case isWord(optionalWords, n):
 			c.maybe = i
 			c.known[i] = true
 		case isWord(sourceColumns, n):
@@ -176,7 +176,7 @@ func negative(s string) bool {
 	if strings.ContainsAny(s, "❌✗✘☐") {
 		return true
 	}
-	return isWord(noneWords+"|false|nie|ні|non|não|nein", normHeading(s)) || strings.Trim(s, "-–— ") == "" && s != "" || saysOptional(s)
+	return isWord(noneWords, normHeading(s)) || isWord(falseWords, normHeading(s)) || strings.Trim(s, "-–— ") == "" && s != "" || saysOptional(s)
 }
 
 var (

@@ -213,12 +213,12 @@ func layerWord(s string) (Layer, bool) {
 
 func saysOptional(s string) bool {
 	f := fold(s)
-	for w := range strings.SplitSeq(optionalWords, "|") {
+	for _, w := range optionalWords.list {
 		if i := strings.Index(f, fold(w)); i >= 0 && !strings.HasSuffix(strings.TrimSpace(f[:i]), "not") {
 			return true
 		}
 	}
-	for w := range strings.SplitSeq(optionalPhrases, "|") {
+	for _, w := range optionalPhrases.list {
 		if strings.Contains(f, fold(w)) {
 			return true
 		}
@@ -229,7 +229,7 @@ func saysOptional(s string) bool {
 // forbids: "Do not read ...", "Never ...".
 func forbids(s string) bool {
 	f := fold(plain(s))
-	for w := range strings.SplitSeq(notWords, "|") {
+	for _, w := range notWords.list {
 		if strings.HasPrefix(f, fold(w)+" ") || (w == "do not" || w == "don't" || w == "never") && strings.Contains(f, w+" ") {
 			return true
 		}
@@ -248,6 +248,7 @@ func (r *reader) entry(text string, g group) entry {
 	if saysOptional(strings.Join(outsidePaths(s), " ")) {
 		e.optional = true
 	}
+	s = outMaybe.ReplaceAllString(s, "")
 	labelled := g.set
 	var labelNote string
 	if l, ok, rest := layerLead(s); ok {

@@ -16,7 +16,7 @@ const maxOutputs = 200
 var (
 	arrow     = regexp.MustCompile(`^\s*(?:->|→|=>|⇒|⟶|-->|—>)\s*`)
 	outDash   = regexp.MustCompile(`^\s*(?:—|–|-|:|\()\s*`)
-	outMaybe  = regexp.MustCompile(`(?i)^[\[(]optional[\])]:?\s*`)
+	outMaybe  = regexp.MustCompile(`(?i)^[\[(](?:optional|необов'язково|неабавязкова|необязательно|facultatif|optionnel|opcional|opzionale|facoltativo)[\])]:?\s*`)
 	urlScheme = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://`)
 )
 
@@ -268,7 +268,8 @@ func (r *reader) outputTable(b markdown.Block) bool {
 // name that stands in another column.
 func (r *reader) outputRow(header []string, row markdown.Row, cols columns) bool {
 	var names []string
-	folder, used, maybeName := "", map[int]bool{}, -1
+	folder, used := "", map[int]bool{}
+	var notes []string
 	for _, i := range cols.paths {
 		text := plain(cell(row, i))
 		refs, rest := r.outputSequence(text)
@@ -278,14 +279,19 @@ func (r *reader) outputRow(header []string, row markdown.Row, cols columns) bool
 		if len(refs) == 1 && strings.HasSuffix(refs[0], "/") && folder == "" && names == nil {
 			folder = refs[0]
 			used[i] = true
-			maybeName = i
+			if rest = strings.Trim(rest, " ."); rest != "" {
+				notes = append(notes, rest)
+			}
 			continue
 		}
 		if names == nil {
 			names = refs
-			used[i] = strings.Trim(rest, " .") == ""
+			used[i] = true
 			if a := arrow.FindString(rest); a != "" && folder == "" {
-				folder, _ = r.destination(strings.TrimSpace(rest[len(a):]))
+				folder, rest = r.destination(strings.TrimSpace(rest[len(a):]))
+			}
+			if rest = strings.Trim(rest, " ."); rest != "" {
+				notes = append(notes, rest)
 			}
 		}
 	}
@@ -302,9 +308,7 @@ func (r *reader) outputRow(header []string, row markdown.Row, cols columns) bool
 			return strings.Trim(strings.Join(row.Cells, ""), " -—") == ""
 		}
 		names, folder = []string{folder}, ""
-		_ = maybeName
 	}
-	var notes []string
 	optional := false
 	for i, text := range row.Cells {
 		text = plain(text)

@@ -99,7 +99,7 @@ func (r *reader) sequence(s string, labelled bool) (refs []ref, rest string) {
 // there lies in the folder of the path before it.
 func (r *reader) beside(before, name string) string {
 	dir, _ := path.Split(before)
-	if dir == "" || strings.Contains(name, "/") || r.exists(name) {
+	if !strings.HasSuffix(dir, "output/") || strings.Contains(name, "/") || r.exists(name) {
 		return name
 	}
 	return dir + name
@@ -314,7 +314,7 @@ func unescape(s string) string {
 	}
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+1 < len(s) && strings.IndexByte("_*[]()#`~", s[i+1]) >= 0 && (i == 0 || isWordByte(s[i-1])) && strings.Contains(s, "/") {
+		if s[i] == '\\' && i+1 < len(s) && strings.IndexByte("_*[]()#`~", s[i+1]) >= 0 && strings.Contains(s, "/") {
 			continue
 		}
 		b.WriteByte(s[i])

@@ -186,7 +186,7 @@ func (r *reader) verifyProse(p *part) []span {
 			continue
 		}
 		var prose []string
-		start, first := 0, 0
+		first := 0
 		flush := func() {
 			if len(prose) > 0 {
 				r.c.Checks = append(r.c.Checks, Check{Kind: "judge", Arg: strings.Join(prose, " "), Line: first})
@@ -210,9 +210,8 @@ func (r *reader) verifyProse(p *part) []span {
 				flush()
 			}
 			if len(prose) == 0 {
-				start, first = l.start, l.no
+				first = l.no
 			}
-			_ = start
 			prose = append(prose, strings.TrimSpace(strings.TrimLeft(plain(l.text), "✓✔☑✅☐️ ")))
 		}
 		flush()
@@ -333,6 +332,11 @@ func commandText(s string) string {
 	return strings.TrimSpace(strings.Join(out, "\n"))
 }
 
+var (
+	stopWords    = words("stop|стоп|зупинка|спыненне|остановка|arrêt|alto|parar|ferma|halt")
+	approveWords = words("approve|approval|approval required|схвалення|схвалити|затвердження|ухваленне|зацвярджэнне|утверждение|одобрение|approbation|approuver|aprobación|aprobar|aprovação|aprovar|approvazione|approvare|genehmigung|genehmigen")
+)
+
 // gate reads stop, approve or none. Sentences about a review leave the gate as
 // it is and stay in the process text.
 func (r *reader) gate(p *part) string {
@@ -343,9 +347,9 @@ func (r *reader) gate(p *part) string {
 		for _, w := range []string{word, normHeading(head)} {
 			g := Gate("")
 			switch {
-			case isWord("stop|стоп|зупинка|спыненне|остановка|arrêt|alto|parar|ferma|halt", w):
+			case isWord(stopWords, w):
 				g = GateStop
-			case isWord("approve|approval|approval required|схвалення|схвалити|затвердження|ухваленне|зацвярджэнне|утверждение|одобрение|approbation|approuver|aprobación|aprobar|aprovação|aprovar|approvazione|approvare|genehmigung|genehmigen", w):
+			case isWord(approveWords, w):
 				g = GateApprove
 			case isNone(w):
 				g = GateNone
@@ -382,7 +386,7 @@ func (r *reader) onFail(p *part) string {
 	if m != nil {
 		rest = strings.Trim(m[2], " ,.;()—–-:")
 	}
-	if m == nil || len(strings.Fields(rest)) > 5 || rest != "" && !times.MatchString(rest) && !isWord("once|twice", rest) {
+	if m == nil || len(strings.Fields(rest)) > 5 || rest != "" && !times.MatchString(rest) && rest != "once" && rest != "twice" {
 		r.problem(Warning, p.Line, "on-fail-prose", "the On fail section names no stage, so it was taken as instructions", "write a stage, such as: 02-research, 2 times")
 		return p.Body
 	}

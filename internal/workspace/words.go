@@ -70,23 +70,46 @@ var sectionWords = []struct{ kind, words string }{
 	{KindTrigger, "trigger|triggers|тригер|трыгер|триггер|déclencheur|disparador|gatilho|innesco|auslöser"},
 }
 
-// Words that stand in entries rather than in headings, in the same languages.
+// layerWords and inWords are alternatives of patterns.
 const (
-	noneWords = "none|no|nothing|n/a|na|nil|no tools|no inputs|none required|none needed|not required|not needed|жодних|жодного|жодні|жоден|немає|нема|ніяких|нічого|няма|ніякіх|нічога|" +
-		"нет|никаких|ничего|нету|aucun|aucune|aucuns|aucunes|rien|néant|ninguna|ninguno|ningún|nada|nenhum|nenhuma|nessuno|nessuna|niente|nulla|keine|keiner|keines|kein|nichts"
-	allWords   = "all|*|усі|всі|все|ўсе|усе|tous|toutes|todos|todas|tutti|tutte|alle"
 	layerWords = "layer|lvl|шар|рівень|слой|уровень|пласт|узровень|couche|niveau|capa|nivel|camada|nível|livello|strato|schicht|ebene"
-	workWords  = "working|work|робочий|робоче|робочі|робоча|рабочий|рабочее|рабочие|рабочая|рабочы|рабочае|рабочыя|travail|de travail|" +
-		"trabajo|de trabajo|trabalho|de trabalho|lavoro|di lavoro|arbeit|arbeitsmaterial"
-	refWords = "reference|references|ref|config|довідковий|довідкові|довідка|довідник|справочный|справочные|справка|даведка|даведачны|даведачныя|" +
-		"référence|références|referencia|referencias|referência|referências|riferimento|riferimenti|referenz|referenzen"
-	optionalWords = "optional|необов'язково|необов'язковий|за наявності|неабавязкова|неабавязковы|необязательно|необязательный|при наличии|" +
-		"facultatif|facultative|optionnel|optionnelle|opcional|opzionale|facoltativo|fakultativ"
-	optionalPhrases = "if present|if exists|if it exists|if they exist|if available|if any|if applicable|if provided|if there is|if there are|any files|when present|when available|may be absent|may not exist|" +
-		"якщо є|если есть|калі ёсць|s'il existe|si existe|se existir|se esiste|se presente|falls vorhanden"
-	notWords = "do not|don't|never|not|avoid|ignore|skip|exclude|не|ne|nicht|não|non|no"
-	inWords  = "in|from|of|у|в|ў|з|із|из|dans|de|en|em|di|aus"
+	inWords    = "in|from|of|у|в|ў|з|із|из|dans|de|en|em|di|aus"
 )
+
+// Words that stand in entries rather than in headings, in the same languages.
+var (
+	noneWords = words("none|no|nothing|n/a|na|nil|no tools|no inputs|none required|none needed|not required|not needed|жодних|жодного|жодні|жоден|немає|нема|ніяких|нічого|няма|ніякіх|нічога|" +
+		"нет|никаких|ничего|нету|aucun|aucune|aucuns|aucunes|rien|néant|ninguna|ninguno|ningún|nada|nenhum|nenhuma|nessuno|nessuna|niente|nulla|keine|keiner|keines|kein|nichts")
+	allWords  = words("all|*|усі|всі|все|ўсе|усе|tous|toutes|todos|todas|tutti|tutte|alle")
+	workWords = words("working|work|робочий|робоче|робочі|робоча|рабочий|рабочее|рабочие|рабочая|рабочы|рабочае|рабочыя|travail|de travail|" +
+		"trabajo|de trabajo|trabalho|de trabalho|lavoro|di lavoro|arbeit|arbeitsmaterial")
+	refWords = words("reference|references|ref|config|довідковий|довідкові|довідка|довідник|справочный|справочные|справка|даведка|даведачны|даведачныя|" +
+		"référence|références|referencia|referencias|referência|referências|riferimento|riferimenti|referenz|referenzen")
+	optionalWords = words("optional|необов'язково|необов'язковий|за наявності|неабавязкова|неабавязковы|необязательно|необязательный|при наличии|" +
+		"facultatif|facultative|optionnel|optionnelle|opcional|opzionale|facoltativo|fakultativ")
+	optionalPhrases = words("if present|if exists|if it exists|if they exist|if available|if any|if applicable|if provided|if there is|if there are|any files|when present|when available|may be absent|may not exist|" +
+		"якщо є|если есть|калі ёсць|s'il existe|si existe|se existir|se esiste|se presente|falls vorhanden")
+	notWords = words("do not|don't|never|not|avoid|ignore|skip|exclude|не|ne|nicht|não|non|no")
+)
+
+// wordList is a set of words, folded when it is first asked.
+type wordList struct {
+	list []string
+	set  func() map[string]bool
+}
+
+func words(bars string) wordList {
+	list := strings.Split(bars, "|")
+	return wordList{list, sync.OnceValue(func() map[string]bool {
+		m := make(map[string]bool, len(list))
+		for _, w := range list {
+			m[fold(w)] = true
+		}
+		return m
+	})}
+}
+
+func isWord(l wordList, s string) bool { return l.set()[fold(s)] }
 
 type vocabulary struct{ kinds map[string]string }
 
@@ -139,24 +162,15 @@ func (v vocabulary) kind(heading string) string {
 	return ""
 }
 
-// words splits a bar list. The lists are short, and asked seldom.
-func isWord(list, s string) bool {
-	s = fold(s)
-	for w := range strings.SplitSeq(list, "|") {
-		if fold(w) == s {
-			return true
-		}
-	}
-	return false
-}
-
 // fold makes words comparable: NFC, lower case, one kind of apostrophe, dashes
 // and underscores as spaces, single spaces.
 func fold(s string) string {
 	s = strings.ToLower(norm.NFC.String(s))
-	s = strings.NewReplacer("’", "'", "ʼ", "'", "`", "'", "ё", "е", "_", " ", "-", " ", "\u00a0", " ", " / ", "/").Replace(s)
+	s = foldSigns.Replace(s)
 	return strings.Join(strings.Fields(s), " ")
 }
+
+var foldSigns = strings.NewReplacer("’", "'", "ʼ", "'", "`", "'", "ё", "е", "_", " ", "-", " ", "\u00a0", " ", " / ", "/")
 
 // normHeading leaves of a heading only its words: no marks, numbering, emoji,
 // punctuation at the ends, trailing parenthesis, or case.
@@ -222,7 +236,7 @@ func trimNumbering(s string) string {
 	if i == 0 {
 		return s
 	}
-	rest := strings.TrimLeftFunc(t[i:], func(r rune) bool { return r != '(' && r != '[' && edge(r) })
+	rest := strings.TrimLeftFunc(t[i:], func(r rune) bool { return r == ')' || edge(r) })
 	if rest == "" || rest == t[i:] && i < len(t) {
 		return s
 	}
