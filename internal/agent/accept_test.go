@@ -149,6 +149,8 @@ func TestShortResultsAreNotPlans(t *testing.T) {
 		"The lock is held by one process.",
 		"# I will survive\n\nA song.",
 		"I can swim. The water is cold.",
+		"We will learn how locks work.",
+		"I will survive.",
 		"42",
 		"I love Go.",
 	} {

@@ -36,7 +36,7 @@ type Turn struct {
 	Thinking bool
 	Final    string // what the last call without tools asks for, when the turn is cut short; "" only reports
 	Observe  func(Event)
-	Seed     string // makes fences reproducible: the run's id
+	Seed     string // makes fences reproducible: the id of the first run in a chain of resumes, or a recording's seed
 
 	// ResultCap bounds what the model sees of one tool result, in estimated
 	// tokens; 0 takes a share of the free window.

@@ -35,6 +35,7 @@ type planned struct {
 	spec   tool.Spec
 	args   json.RawMessage
 	refuse string // why it is not run
+	ran    bool
 	result tool.Result
 	err    error
 }
@@ -45,6 +46,10 @@ func (r *turn) callTools(ctx context.Context, reply model.Reply) (*cut, error) {
 	if strings.TrimSpace(reply.Text) != "" {
 		r.out.Candidates = append(r.out.Candidates, reply.Text)
 	}
+	limit := r.resultCap(len(reply.ToolCalls))
+	if r.tools[r.reader] != nil {
+		r.tools[r.reader] = r.kept.Reader(limit * 9 / 10) // a page must not be cut again
+	}
 	plan, stop := r.plan(reply.ToolCalls)
 	calls := make([]model.ToolCall, len(plan))
 	for i, p := range plan {
@@ -52,7 +57,6 @@ func (r *turn) callTools(ctx context.Context, reply model.Reply) (*cut, error) {
 	}
 	r.messages = append(r.messages, model.Message{Role: model.RoleAssistant, Text: reply.Text, ToolCalls: calls})
 	err := r.runAll(ctx, plan)
-	limit := r.resultCap(len(plan))
 	for _, p := range plan {
 		r.answer(p, limit)
 	}
@@ -191,6 +195,7 @@ func (p *planned) run(ctx context.Context) {
 		p.err = err
 		return
 	}
+	p.ran = true
 	p.result, p.err = p.tool.Call(tool.WithCallID(ctx, p.call.ID), p.args)
 }
 
@@ -252,10 +257,10 @@ func (r *turn) answer(p *planned, limit int) {
 	switch {
 	case p.refuse != "":
 		m.Text, m.IsError = p.refuse, true
+	case !p.ran:
+		m.Text, m.IsError = "not run: the turn ended", true
 	case p.err != nil && p.result.Text == "":
 		m.Text, m.IsError = "not finished: the turn ended", true
-	case p.tool == nil:
-		m.Text, m.IsError = "not run: the turn ended", true
 	default:
 		m.IsError = p.result.IsError
 		text := p.result.Text

@@ -10,11 +10,16 @@ import (
 // doing it. They are few and plain on purpose: a text is only turned down when
 // it is short and every sentence of it begins so.
 var intentions = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)^(?:(?:okay|ok|sure|certainly|of course|great|alright|understood|first|first of all|now|next|then|so)[,.!:]*\s+)*` +
-		`(?:(?:i|we)(?:'ll| will| am going to| are going to|'m going to| need to| should| must| can| shall| have(?: now)?(?: all| already)? (?:gathered|collected|read|reviewed|found|finished|completed|enough)|'ve(?: now)? (?:gathered|collected|read|reviewed|found|finished|completed|got))` +
-		`|let me|let's|let us|starting (?:with|by)|proceeding` +
-		`|я (?:почну|зараз|спочатку|буду|зберу|прочитаю|начну|сейчас|сначала|соберу|пачну|зараз)|спочатку я|сначала я|спачатку я|давайте` +
-		`|je vais|j'ai rassemblé|commençons|voy a|vamos a|he reunido|vou |vamos |ich werde|ich habe alle|zuerst werde ich|inizierò|procederò|andrò a)` +
+	const (
+		opening = `(?:(?:okay|ok|sure|certainly|of course|great|alright|understood|first|first of all|now|next|then|so)[,.!:]*\s+)*`
+		act     = `(?:now |first |then |next |also |start|begin|read|search|look|check|gather|collect|call|review|analy[sz]e|examine|fetch|find|open|try|proceed|go |write|create|draft|provide|summari[sz]e|prepare|use the|help|do )`
+		done    = `(?:gathered|collected|read|reviewed|found|finished|completed|enough|got)`
+		others  = `я (?:почну|зараз|спочатку|буду|зберу|прочитаю|начну|сейчас|сначала|соберу|пачну)|спочатку я|сначала я|спачатку я|давайте` +
+			`|je vais|j'ai rassemblé|commençons|voy a|vamos a|he reunido|vou |ich werde|ich habe alle|zuerst werde ich|inizierò|procederò|andrò a`
+	)
+	return regexp.MustCompile(`(?i)^` + opening + `(?:i(?:'ll| will| am going to|'m going to| need to) ` + act +
+		`|(?:let me|let's|let us) ` + act + `|i(?: have|'ve)(?: now)?(?: all| already)? ` + done +
+		`|starting (?:with|by)|proceeding|` + others + `)` +
 		`|^(?:okay|ok|sure|certainly|of course|great|alright|understood|done)[,.! ]*$`)
 })
 

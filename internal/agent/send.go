@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"sort"
 	"strings"
 
@@ -42,6 +43,7 @@ func (r *turn) send(ctx context.Context, choice model.ToolChoice, defs []model.T
 			}
 		case errors.As(err, &e) && e.Kind == model.KindOverflow:
 			return reply, r.overflow(defs, e)
+		case errors.As(err, &e) && e.Kind == model.KindRequest && r.quarantine(e, &defs):
 		case errors.As(err, &e) && e.Kind == model.KindDegenerate && !degenerated:
 			degenerated = true // what it said is not part of the conversation
 			warmer := model.DefaultTemperature + 0.4
@@ -54,6 +56,38 @@ func (r *turn) send(ctx context.Context, choice model.ToolChoice, defs []model.T
 			return reply, err
 		}
 	}
+}
+
+// quarantine takes back the offer of a tool that the server names in its
+// refusal, so that one bad schema does not spoil every request. The only tool of
+// a required group is not given up.
+func (r *turn) quarantine(e *model.Error, defs *[]model.ToolDef) bool {
+	bad := -1
+	for i, d := range *defs {
+		named := strings.Contains(e.Message+" "+e.Raw, "'"+d.Name+"'") || strings.Contains(e.Message+" "+e.Raw, `"`+d.Name+`"`)
+		if !named {
+			continue
+		}
+		if bad >= 0 {
+			return false // it names several: then it speaks of something else
+		}
+		bad = i
+	}
+	if bad < 0 {
+		return false
+	}
+	name := (*defs)[bad].Name
+	for _, group := range r.Required {
+		if len(group) == 1 && group[0] == name {
+			return false
+		}
+	}
+	r.say("warning", fmt.Sprintf("the server refuses the tool %s, which is left out: %s", name, e.Message))
+	*defs = slices.Delete(slices.Clone(*defs), bad, bad+1)
+	r.defs = slices.DeleteFunc(r.defs, func(d model.ToolDef) bool { return d.Name == name })
+	r.names = slices.DeleteFunc(r.names, func(n string) bool { return n == name })
+	delete(r.tools, name)
+	return true
 }
 
 // count adds what a call cost; what the server does not report is estimated.
@@ -123,7 +157,10 @@ func (r *turn) fit(defs []model.ToolDef) error {
 		dropped++
 	}
 	if dropped > 0 {
-		r.note(fmt.Sprintf("to make room, the oldest %d rounds of tool calls were dropped from this conversation", dropped))
+		if !r.trimmed {
+			r.trimmed = true
+			r.note("to make room, the oldest rounds of tool calls are dropped from this conversation; do not make their calls again")
+		}
 		r.say("trim", fmt.Sprintf("%d oldest rounds were dropped to fit the window of %d tokens", dropped, r.window))
 	}
 	for !r.fits(defs) && r.shrinkLargest() {

@@ -38,6 +38,7 @@ type turn struct {
 	used     map[string]bool
 	failed   map[string]string // last error of a tool, by name
 	tainted  bool              // text from outside was read
+	trimmed  bool              // the model was told that rounds are dropped
 	maxReply int
 	window   int     // 0: not known
 	scale    float64 // tokens as the server counts them, per estimated token

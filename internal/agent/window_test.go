@@ -180,9 +180,32 @@ func TestEffectsNeedLeaveOncePagesWereRead(t *testing.T) {
 func TestDestructiveCallParksWhereNobodyWatches(t *testing.T) {
 	t.Parallel()
 	del := &fake{spec: tool.Spec{Server: "files", Name: "delete", Destructive: true}}
-	_, err := Run(t.Context(), Turn{Model: play(t, calls("files_delete", `{}`)), Offers: offer(del)}, task())
+	out, err := Run(t.Context(), Turn{Model: play(t, calls("files_delete", `{}`)), Offers: offer(del)}, task())
 	var leave *LeaveError
 	if !errors.As(err, &leave) || leave.Untrusted || del.calls != 0 {
 		t.Errorf("error %v after %d calls", err, del.calls)
+	}
+	if last := out.Messages[len(out.Messages)-1]; !last.IsError || last.Text != "not run: the turn ended" {
+		t.Errorf("the conversation ends with %+v", last)
+	}
+}
+
+func TestOneRefusedToolDoesNotSpoilTheRest(t *testing.T) {
+	t.Parallel()
+	refused := fails(&model.Error{Kind: model.KindRequest, Status: 400, Message: "Invalid schema for function 'web_bad': In context=(), object schema missing properties"})
+	m := play(t, refused, says("the notes"))
+	var warned string
+	out, err := Run(t.Context(), Turn{Model: m, Offers: offer(reads("good", "x"), reads("bad", "y")), Observe: func(e Event) {
+		if e.Kind == "warning" {
+			warned = e.Note
+		}
+	}}, task())
+	if err != nil || out.Text != "the notes" || len(m.got[1].Tools) != 1 || m.got[1].Tools[0].Name != "web_good" || !strings.Contains(warned, "web_bad") {
+		t.Errorf("outcome %+v, error %v, warned %q", out, err, warned)
+	}
+	m = play(t, refused)
+	_, err = Run(t.Context(), Turn{Model: m, Offers: offer(reads("good", "x"), reads("bad", "y")), Required: [][]string{{"web_bad"}}}, task())
+	if model.KindOf(err) != model.KindRequest {
+		t.Errorf("error %v", err)
 	}
 }
