@@ -48,6 +48,14 @@ func (f treeFS) ReadDir(name string) ([]fs.DirEntry, error) {
 }
 
 func (f treeFS) Lstat(name string) (fs.FileInfo, error) {
+	if err := checkName("look at", name); err != nil {
+		return nil, err
+	}
+	// As in open, the plain way first: links above the last part that are
+	// absolute or lead out are rare.
+	if st, err := f.t.root.Lstat(native(name)); err == nil {
+		return st, nil
+	}
 	real, err := f.t.parent("look at", name)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // tempPrefix marks the temporary files of this program. They are hidden, and
@@ -250,20 +252,42 @@ func (t *Tree) NewDir(name string) error {
 	return fileError("make", name, err)
 }
 
-// Sync flushes files and folders to the disk, side by side since a file system
-// can then do it in one go. The error is the first one.
-func (t *Tree) Sync(names ...string) error {
-	errs := make(chan error, len(names))
-	for _, name := range names {
-		go func() { errs <- fileError("write", name, t.syncName(name)) }()
-	}
-	var first error
-	for range names {
-		if err := <-errs; first == nil {
-			first = err
+// maxFlushes is how many files Sync flushes at a time.
+const maxFlushes = 16
+
+// Sync flushes files, then folders, to the disk: the files side by side since
+// a file system can then do it in one go, the folders after them since their
+// entries have mostly gone along. The error is the first one.
+func (t *Tree) Sync(files, folders []string) error {
+	for _, names := range [][]string{files, folders} {
+		var g errgroup.Group
+		g.SetLimit(maxFlushes)
+		for _, name := range names {
+			g.Go(func() error { return fileError("write", name, t.syncName(name)) })
+		}
+		if err := g.Wait(); err != nil {
+			return err
 		}
 	}
-	return first
+	return nil
+}
+
+// Create makes a new file with this content, not flushed; one that is there
+// already is an ErrInTheWay. After a crash the file may hold a part only: this
+// is for content that its readers can check, such as that named by its hash.
+func (t *Tree) Create(name string, data []byte) error {
+	f, err := t.Append(name)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fileError("write", name, errors.Join(err, t.root.Remove(native(name))))
+	}
+	return nil
 }
 
 func sortEntries(list []fs.DirEntry) {

@@ -67,6 +67,38 @@ func (h *History) Runs(stage string) ([]RunInfo, error) {
 
 // names lists the run folders in order.
 func (h *History) names() ([]runName, error) {
+	all, err := h.folders()
+	if err != nil {
+		return nil, err
+	}
+	for i, n := range all {
+		all[i] = h.settled(n)
+	}
+	slices.SortFunc(all, runName.compare)
+	return all, nil
+}
+
+// next gives second and number for the name of a run that begins now, behind
+// all that are there.
+func (h *History) next(now time.Time) (at string, n int, err error) {
+	all, err := h.folders()
+	if err != nil {
+		return "", 0, err
+	}
+	at = now.UTC().Format(timeForm)
+	for _, r := range all {
+		at = max(at, r.at)
+	}
+	for _, r := range all {
+		if r.at == at {
+			n = max(n, h.settled(r).n)
+		}
+	}
+	return at, n + 1, nil
+}
+
+// folders lists the run folders in no order, with what their names alone say.
+func (h *History) folders() ([]runName, error) {
 	list, err := fs.ReadDir(h.tree.FS(), path.Join(h.dir, historyDir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -76,20 +108,19 @@ func (h *History) names() ([]runName, error) {
 	}
 	var all []runName
 	for _, d := range list {
-		if !d.IsDir() {
-			continue
+		if n, ok := parseName(d.Name()); ok && d.IsDir() {
+			all = append(all, n)
 		}
-		n, ok := parseName(d.Name())
-		if !ok {
-			continue
-		}
-		if n.n != 1 {
-			n = n.settle(h.firstStage(n.name))
-		}
-		all = append(all, n)
 	}
-	slices.SortFunc(all, runName.compare)
 	return all, nil
+}
+
+// settled looks into a run whose name has two meanings.
+func (h *History) settled(n runName) runName {
+	if n.n == 1 {
+		return n
+	}
+	return n.settle(h.firstStage(n.name))
 }
 
 // firstStage reads the stage from a run's first event, "" if there is none.

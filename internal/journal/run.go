@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -47,7 +48,8 @@ type Run struct {
 	seq     int
 	broken  error               // set when the file can no longer be trusted
 	asked   map[string]lastCall // for each item and purpose, its last request
-	dirty   map[string]bool     // tree names to flush before the next synced event
+	files   map[string]bool     // tree names to flush before the next synced event
+	folders map[string]bool     // the same
 	flushed bool                // nothing was appended since the last flush
 	closed  bool
 }
@@ -67,7 +69,7 @@ func Create(t *durable.Tree, dir, stage string, opt Options) (*Run, error) {
 	r := &Run{
 		tree: t, dir: dir, stage: stage, clock: opt.Clock, watch: opt.Observe,
 		redact: newRedactor(opt.Secrets),
-		asked:  map[string]lastCall{}, dirty: map[string]bool{}, flushed: true,
+		asked:  map[string]lastCall{}, files: map[string]bool{}, folders: map[string]bool{}, flushed: true,
 	}
 	if err := r.make(); err != nil {
 		return nil, fmt.Errorf("starting a run of %s: %w", stage, err)
@@ -76,15 +78,9 @@ func Create(t *durable.Tree, dir, stage string, opt Options) (*Run, error) {
 }
 
 func (r *Run) make() error {
-	all, err := Open(r.tree, r.dir).names()
+	at, n, err := Open(r.tree, r.dir).next(r.clock())
 	if err != nil {
 		return err
-	}
-	at, n := r.clock().UTC().Format(timeForm), 1
-	if len(all) > 0 {
-		if last := all[len(all)-1]; last.at >= at {
-			at, n = last.at, last.n+1
-		}
 	}
 	for ; ; n++ {
 		r.name = makeName(at, safeName(r.stage), n)
@@ -106,8 +102,8 @@ func (r *Run) make() error {
 	if err != nil {
 		return err
 	}
-	r.touch(path.Join(r.dir, historyDir))
-	r.touch(runDir(r.dir, r.name))
+	r.touch(path.Join(r.Dir(), journalFile))
+	r.folders[path.Join(r.dir, historyDir)] = true
 	return nil
 }
 
@@ -134,15 +130,16 @@ func (r *Run) Append(e Event) error {
 	if e.Stage == "" {
 		e.Stage = r.stage
 	}
+	e, shared := r.shorten(e)
 	e, err := r.redact.event(e)
+	if err == nil {
+		err = r.write(e)
+	}
 	if err != nil {
 		return fmt.Errorf("writing to the journal of %s: %w", r.name, err)
 	}
-	if err := r.write(r.shorten(e)); err != nil {
-		return fmt.Errorf("writing to the journal of %s: %w", r.name, err)
-	}
 	r.seq = e.Seq
-	r.remember(e)
+	e = r.remember(e, shared)
 	if mustSync(e) {
 		if err := r.flush(); err != nil {
 			return fmt.Errorf("writing to the journal of %s: %w", r.name, err)
@@ -195,21 +192,23 @@ func (r *Run) flush() error {
 	if r.flushed {
 		return nil
 	}
-	r.dirty[path.Join(r.Dir(), journalFile)] = true
-	names := make([]string, 0, len(r.dirty))
-	for name := range r.dirty {
-		names = append(names, name)
-	}
-	if err := r.tree.Sync(names...); err != nil {
+	r.files[path.Join(r.Dir(), journalFile)] = true
+	files, folders := slices.Collect(maps.Keys(r.files)), slices.Collect(maps.Keys(r.folders))
+	if err := r.tree.Sync(files, folders); err != nil {
 		r.broken = err
 		return err
 	}
-	clear(r.dirty)
+	clear(r.files)
+	clear(r.folders)
 	r.flushed = true
 	return nil
 }
 
-func (r *Run) touch(name string) { r.dirty[name] = true }
+// touch notes a new file for the next flush.
+func (r *Run) touch(name string) {
+	r.files[name] = true
+	r.folders[path.Dir(name)] = true
+}
 
 // Transient shows an event to the observer and writes nothing.
 func (r *Run) Transient(e Event) {
@@ -234,14 +233,26 @@ func (r *Run) Body(text string) (Body, error) {
 	name := blobPath(r.dir, hash)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if st, err := r.tree.Stat(name); err != nil || st.Size() != int64(len(text)) {
-		if err := r.tree.WriteLater(name, []byte(text)); err != nil {
-			return Body{}, fmt.Errorf("keeping a text of %s: %w", r.name, err)
-		}
-		r.touch(name)
-		r.touch(path.Dir(name))
+	if err := r.store(name, hash, []byte(text)); err != nil {
+		return Body{}, fmt.Errorf("keeping a text of %s: %w", r.name, err)
 	}
 	return Body{Blob: hash, Size: len(text)}, nil
+}
+
+// store puts a blob in its place. One that is there is looked at, since a crash
+// may have left a part of it.
+func (r *Run) store(name, hash string, data []byte) error {
+	err := r.tree.Create(name, data)
+	if errors.Is(err, durable.ErrInTheWay) {
+		if old, rerr := r.tree.ReadFile(name); rerr == nil && durable.Hash(old) == hash {
+			return nil
+		}
+		err = r.tree.WriteLater(name, data)
+	}
+	if err == nil {
+		r.touch(name)
+	}
+	return err
 }
 
 // Scrub takes the configured secrets, and nothing else, out of a text: what an
@@ -272,7 +283,6 @@ func (r *Run) Keep(name string, data []byte) (string, error) {
 		return "", fmt.Errorf("keeping an output of %s: %w", r.name, err)
 	}
 	r.touch(full)
-	r.touch(path.Dir(full))
 	return kept, nil
 }
 
@@ -310,31 +320,37 @@ type lastCall struct {
 func callKey(e Event) string { return fmt.Sprintf("%d %s", e.Item, e.Request.Purpose) }
 
 // shorten leaves out the messages with which the item's last request began
-// already, so that a conversation's size on disk grows with its length and not
-// with the square of it.
-func (r *Run) shorten(e Event) Event {
+// already, and gives them apart: a conversation's size on disk, and the work of
+// writing it, grow with its length and not with the square of it.
+func (r *Run) shorten(e Event) (short Event, shared []Body) {
 	if e.Request == nil {
-		return e
+		return e, nil
 	}
 	last, ok := r.asked[callKey(e)]
 	if !ok {
-		return e
+		return e, nil
 	}
-	shared := 0
-	for shared < len(last.messages) && shared < len(e.Request.Messages) && last.messages[shared] == e.Request.Messages[shared] {
-		shared++
+	n := 0
+	for n < len(last.messages) && n < len(e.Request.Messages) && last.messages[n] == e.Request.Messages[n] {
+		n++
 	}
-	if shared < 2 {
-		return e
+	if n < 2 {
+		return e, nil
 	}
-	short := *e.Request
-	short.Base, short.Shared, short.Messages = last.seq, shared, short.Messages[shared:]
-	e.Request = &short
-	return e
+	q := *e.Request
+	q.Base, q.Shared, q.Messages = last.seq, n, q.Messages[n:]
+	e.Request = &q
+	return e, last.messages[:n]
 }
 
-func (r *Run) remember(e Event) {
-	if e.Request != nil {
-		r.asked[callKey(e)] = lastCall{seq: e.Seq, messages: slices.Clone(e.Request.Messages)}
+// remember keeps a request for the next one and gives the event whole again.
+func (r *Run) remember(e Event, shared []Body) Event {
+	if e.Request == nil {
+		return e
 	}
+	q := *e.Request
+	q.Base, q.Shared, q.Messages = 0, 0, slices.Concat(shared, q.Messages)
+	e.Request = &q
+	r.asked[callKey(e)] = lastCall{seq: e.Seq, messages: q.Messages}
+	return e
 }

@@ -35,7 +35,7 @@ func writeTranscript(h *History, run string) error {
 	if err != nil && !errors.Is(err, errEnough) {
 		return err
 	}
-	return h.tree.WriteLater(path.Join(runDir(h.dir, run), transcript), []byte(w.out.String()))
+	return h.tree.Create(path.Join(runDir(h.dir, run), transcript), []byte(w.out.String()))
 }
 
 // scribe turns events into Markdown.
