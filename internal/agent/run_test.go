@@ -320,3 +320,22 @@ func TestAskGoesOnInTheConversation(t *testing.T) {
 		t.Errorf("asked %+v", m.got[1])
 	}
 }
+
+func TestNudgeAfterAToolResultKeepsTheOrderOfRoles(t *testing.T) {
+	t.Parallel()
+	// The script refuses a second system message and two messages of one role in
+	// a row, calls and their results passed over, as strict chat templates do.
+	history := append(task(), model.Message{Role: model.RoleSystem, Text: "Be brief."})
+	m := play(t, calls("web_search", `{"query":"x"}`), says(""), says("the notes"))
+	out, err := Run(t.Context(), Turn{Model: m, Offers: offer(reads("search", "found"))}, history)
+	if err != nil || out.Text != "the notes" {
+		t.Fatalf("outcome %+v, error %v", out, err)
+	}
+	last := m.got[2].Messages[len(m.got[2].Messages)-1]
+	if last.Role != model.RoleTool || !strings.HasPrefix(last.Text, "found\n\n[Note from the program that runs you: Your reply was empty.") {
+		t.Errorf("the nudge is in %+v", last)
+	}
+	if got := m.got[2].Messages[0].Text; got != "You help.\n\nBe brief." {
+		t.Errorf("the system message is %q", got)
+	}
+}

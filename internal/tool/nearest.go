@@ -27,19 +27,19 @@ func (e *UnknownError) Error() string {
 	if e.Server != "" {
 		fmt.Fprintf(&b, " on %q", e.Server)
 	}
+	there := "; there is"
 	if e.Nearest != "" {
 		fmt.Fprintf(&b, "; did you mean %q?", e.Nearest)
+		there = " There is"
 	}
-	if len(e.Known) > 0 {
-		known := e.Known
-		more := ""
-		if len(known) > 40 {
-			known, more = known[:40], fmt.Sprintf(" and %d more", len(e.Known)-40)
-		}
-		fmt.Fprintf(&b, " there is: %s%s", strings.Join(known, ", "), more)
-		return strings.Replace(b.String(), "? there is:", "? There is:", 1)
+	known, more := e.Known, ""
+	if len(known) > 40 {
+		known, more = known[:40], fmt.Sprintf(" and %d more", len(e.Known)-40)
 	}
-	fmt.Fprintf(&b, "; there is none at all")
+	if len(known) == 0 {
+		known = []string{"none at all"}
+	}
+	fmt.Fprintf(&b, "%s: %s%s", there, strings.Join(known, ", "), more)
 	return b.String()
 }
 

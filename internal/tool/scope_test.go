@@ -87,6 +87,7 @@ func TestUnknownGrantsNameTheNearest(t *testing.T) {
 	}{
 		{workspace.ToolGrant{Server: "serach-server", All: true, Line: 4}, `line 4: there is no tool server "serach-server"; did you mean "search-server"? There is: search-server`},
 		{workspace.ToolGrant{Server: "search-server", Tools: []string{"serch"}, Line: 5}, `line 5: there is no tool "serch" on "search-server"; did you mean "search"? There is: search, suggest`},
+		{workspace.ToolGrant{Server: "zzz", Line: 6}, `line 6: there is no tool server "zzz"; there is: search-server`},
 	} {
 		_, err := Open(t.Context(), []workspace.ToolGrant{c.grant}, servers)
 		var unknown *UnknownError
