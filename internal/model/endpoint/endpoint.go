@@ -212,7 +212,11 @@ func (e *Endpoint) Stream(ctx context.Context, path string, in any) (*Stream, er
 		defer s.Close()
 		return nil, e.readRefusal(res, s)
 	}
-	s.Type = res.Header.Get("Content-Type")
+	if s.Type = res.Header.Get("Content-Type"); strings.Contains(s.Type, "text/html") {
+		defer s.Close()
+		b, _ := io.ReadAll(io.LimitReader(s, 4096))
+		return nil, e.notAModelServer(path, b, nil)
+	}
 	return s, nil
 }
 

@@ -115,6 +115,12 @@ func (r *Refusal) fillObject(b []byte, depth int) bool {
 	if err := json.Unmarshal(b, &w); err != nil && len(w.Message)+len(w.Error)+len(w.Detail) == 0 {
 		return false
 	}
+	found := false // the inner levels say it more exactly
+	for _, part := range []json.RawMessage{w.Error, w.Message, w.Detail} {
+		if len(part) > 0 && r.fill(part, depth+1) {
+			found = true
+		}
+	}
 	set := func(to *string, v any) {
 		if s := word(v); *to == "" && s != "" {
 			*to = s
@@ -130,12 +136,6 @@ func (r *Refusal) fillObject(b []byte, depth int) bool {
 		}
 	}
 	r.Prompt, r.Window = max(r.Prompt, w.Prompt), max(r.Window, w.Window)
-	found := false
-	for _, part := range []json.RawMessage{w.Error, w.Message, w.Detail} {
-		if len(part) > 0 && r.fill(part, depth+1) {
-			found = true
-		}
-	}
 	if raw := w.Meta.Raw; len(raw) > 0 { // OpenRouter keeps the provider's own words here
 		r.Message += " (" + bounded(string(raw), 300) + ")"
 	}

@@ -102,6 +102,9 @@ func (m *served) Call(ctx context.Context, req model.Request, emit func(model.De
 		if e.Kind != model.KindOverflow {
 			return reply, err
 		}
+		if e.Window > 0 && e.Window < w.size {
+			return reply, err // the server gives less than was asked for: more would not help
+		}
 		e.Window = w.size
 		larger, ok := m.client.grow(m.name, w, max(w.size+1, e.Prompt+body.Options.Output))
 		if !ok {
