@@ -171,8 +171,8 @@ func (d *discovery) walk(dir string, depth int) {
 		d.found = append(d.found, dir)
 		if c != dir {
 			skip[c] = true
-			if parent := path.Dir(c); parent != dir {
-				skip[parent] = true
+			for _, other := range containers {
+				skip[path.Join(dir, firstOf(other))] = true
 			}
 		}
 		for _, s := range stages {

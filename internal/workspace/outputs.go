@@ -276,7 +276,7 @@ func (r *reader) outputRow(header []string, row markdown.Row, cols columns) bool
 		if len(refs) == 0 || strings.HasPrefix(strings.TrimSpace(rest), "§") {
 			continue
 		}
-		if len(refs) == 1 && strings.HasSuffix(refs[0], "/") && folder == "" && names == nil {
+		if len(refs) == 1 && strings.HasSuffix(refs[0], "/") && folder == "" {
 			folder = refs[0]
 			used[i] = true
 			if rest = strings.Trim(rest, " ."); rest != "" {

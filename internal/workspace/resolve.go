@@ -89,7 +89,9 @@ func (r resolver) resolve() (Resolved, error) {
 				return Resolved{Input: r.in, Base: c.base, Path: c.path, Files: files}, nil
 			}
 		}
-		return r.missing(tries), nil
+		if strings.ContainsAny(pattern, "*?") {
+			return r.missing(tries), nil
+		}
 	}
 	for _, c := range tries {
 		found, caseOnly, err := r.loose(c.path)
@@ -111,7 +113,7 @@ func (r resolver) resolve() (Resolved, error) {
 			}
 		}
 	}
-	if strings.HasPrefix(written, "/") && !r.has(firstOf(tries[0].path)) {
+	if strings.HasPrefix(written, "/") && !r.exists("/"+firstOf(strings.TrimLeft(written, "/"))) {
 		return Resolved{}, r.refuse("lies outside the repository")
 	}
 	return r.missing(tries), nil
@@ -203,8 +205,8 @@ func inOutput(p string) bool {
 }
 
 var (
-	charClass = regexp.MustCompile(`^[!^]?(?:.-.|.){1,6}$`)
-	standIns  = regexp.MustCompile(`<[^<>/]{1,60}>|\[[^\[\]/]{1,60}\]|\{[^{}/]{1,60}\}|YYYY-MM-DD|YYYYMMDD`)
+	ranges   = regexp.MustCompile(`^[!^]?(?:.-.)+$`)
+	standIns = regexp.MustCompile(`<[^<>/]{1,60}>|\[[^\[\]/]{1,60}\]|\{[^{}/]{1,60}\}|YYYY-MM-DD|YYYYMMDD`)
 )
 
 // globOf gives the pattern of a path with *, ?, {a,b} or a character class.
@@ -219,8 +221,7 @@ func globOf(p string) (string, bool) {
 		case '{':
 			glob = glob || strings.Contains(m, ",")
 		case '[':
-			inner := m[1 : len(m)-1]
-			glob = glob || charClass.MatchString(inner) && (len(inner) <= 2 || strings.Contains(inner, "-") && len(inner) <= 6)
+			glob = glob || len(m) <= 5 || ranges.MatchString(m[1:len(m)-1])
 		}
 	}
 	if !glob {
@@ -239,7 +240,7 @@ func standIn(p string) (string, bool) {
 		return "", false
 	}
 	q := standIns.ReplaceAllStringFunc(p, func(m string) string {
-		if m[0] == '{' && strings.Contains(m, ",") || m[0] == '[' && charClass.MatchString(m[1:len(m)-1]) {
+		if m[0] == '{' && strings.Contains(m, ",") || m[0] == '[' && ranges.MatchString(m[1:len(m)-1]) {
 			return m
 		}
 		return "*"

@@ -73,7 +73,7 @@ func flat(lines []line) []line {
 
 var (
 	atATime   = regexp.MustCompile(`(?i),\s*(?:по\s+)?(\d{1,3})(?:\s+(?:at a time|at once|in parallel|одночасно|за раз|адначасова|одновременно|à la fois|a la vez|de cada vez|por vez|alla volta|gleichzeitig|auf einmal))?\s*(?:,|\.?$)`)
-	summaries = regexp.MustCompile(`(?i),?\s*(?:and\s+)?(?:with summaries|with summary|зі? (?:стислими )?підсумками|з падсумкамі|с(?:о)? (?:краткими )?(?:сводками|итогами|резюме)|avec (?:des )?résumés|con (?:los )?resúmenes|com (?:os )?resumos|con (?:i )?riassunti|mit zusammenfassungen)\b\.?`)
+	summaries = regexp.MustCompile(`(?i),?\s*(?:and\s+)?(?:with summaries|with summary|зі? (?:стислими )?підсумками|з падсумкамі|с(?:о)? (?:краткими )?(?:сводками|итогами|резюме)|avec (?:des )?résumés|con (?:los )?resúmenes|com (?:os )?resumos|con (?:i )?riassunti|mit zusammenfassungen)\.?`)
 	forEachIn = regexp.MustCompile(`(?i)^(?:for\s+)?(?:each\s+|every\s+)?(.{1,60}?)\s+(?:` + inWords + `)\s+(\S.*)$`)
 )
 
