@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"towpath/internal/journal"
-	"towpath/internal/prompt"
 	"towpath/internal/tool"
 	"towpath/internal/workspace"
 )
@@ -61,7 +60,7 @@ func (d *drive) foresee(each func(s *standing, what step, stop bool)) error {
 		if d.single != nil && st != d.single {
 			continue
 		}
-		s, err := d.e.stand(st)
+		s, err := d.stand(st)
 		if err != nil {
 			return err
 		}
@@ -94,11 +93,11 @@ func (d *drive) plan() (remaining, planned []*workspace.Stage, err error) {
 		return planned, planned, err
 	}
 	for _, st := range d.e.cfg.Workspace.Stages {
-		_, done, err := d.e.lookAll(st)
+		s, err := d.stand(st)
 		if err != nil {
 			return nil, nil, err
 		}
-		if !done {
+		if !s.done {
 			remaining = append(remaining, st)
 		}
 		if st == d.until {
@@ -141,12 +140,7 @@ func (d *drive) dryRun() (journal.Exited, error) {
 // preflight makes sure, before anything is spent, that every model and server
 // of the planned stages is there and can do what its stage needs.
 func (d *drive) preflight(ctx context.Context, planned []*workspace.Stage) error {
-	for i, st := range planned {
-		if i == 0 || len(d.e.makers(st)) == 0 {
-			if err := d.e.inputsThere(st); err != nil {
-				return err
-			}
-		}
+	for _, st := range planned {
 		c, err := d.e.cfg.Models.Choose(ctx, st, "turn")
 		if err != nil {
 			return fmt.Errorf("choosing a model for %s: %w", st.Name, err)
@@ -155,18 +149,6 @@ func (d *drive) preflight(ctx context.Context, planned []*workspace.Stage) error
 		if err := d.e.serversThere(ctx, st, c); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// inputsThere builds what the stage will be sent, as far as its inputs are
-// there, so that a missing one is found before the model is asked for.
-func (e *Engine) inputsThere(st *workspace.Stage) error {
-	opt := e.promptOptions()
-	opt.Probe = true
-	_, err := prompt.Build(e.fsys, e.cfg.Workspace, st, opt)
-	if err != nil {
-		return &Error{Code: CodeUsage, How: HowRefused, Err: err}
 	}
 	return nil
 }

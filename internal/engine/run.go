@@ -19,7 +19,27 @@ type drive struct {
 	single *workspace.Stage // of Options.Stage or Again
 	ran    []*workspace.Stage
 	chosen map[string]Chosen // by stage
+	seen   map[string]*standing
 }
+
+// stand reads where a stage is, once until something was written.
+func (d *drive) stand(st *workspace.Stage) (*standing, error) {
+	if s, ok := d.seen[st.Name]; ok {
+		return s, nil
+	}
+	s, err := d.e.stand(st)
+	if err != nil {
+		return nil, err
+	}
+	if d.seen == nil {
+		d.seen = map[string]*standing{}
+	}
+	d.seen[st.Name] = s
+	return s, nil
+}
+
+// wrote says that what was read may be otherwise now.
+func (d *drive) wrote() { d.seen = nil }
 
 // Run goes on with the workspace as opt asks, until a gate, the end or an
 // error, and says how it ended. The error is nil when nothing went wrong, also
@@ -103,6 +123,7 @@ func (d *drive) drive(ctx context.Context) (journal.Exited, error) {
 		return journal.Exited{}, err
 	}
 	if d.opt.Input != nil {
+		d.wrote()
 		if err := d.e.writeInput(*d.opt.Input); err != nil {
 			return journal.Exited{}, err
 		}
@@ -124,11 +145,12 @@ func (d *drive) drive(ctx context.Context) (journal.Exited, error) {
 // the process died.
 func (d *drive) finishRejects() error {
 	for _, st := range d.e.cfg.Workspace.Stages {
-		s, err := d.e.stand(st)
+		s, err := d.stand(st)
 		if err != nil {
 			return err
 		}
 		if s.rejected {
+			d.wrote()
 			if err := d.e.clear(s); err != nil {
 				return err
 			}
@@ -192,7 +214,7 @@ func (d *drive) stages(ctx context.Context) (journal.Exited, error) {
 		if err := ctx.Err(); err != nil {
 			return journal.Exited{}, err
 		}
-		s, err := d.e.stand(st)
+		s, err := d.stand(st)
 		if err != nil {
 			return journal.Exited{}, err
 		}
@@ -223,9 +245,11 @@ func (s *standing) mergeable() error {
 func (d *drive) take(ctx context.Context, s *standing, i int) (exited journal.Exited, stop bool, err error) {
 	switch d.next(s) {
 	case stepRun:
+		defer d.wrote()
 		d.ran = append(d.ran, s.st)
 		return d.runStage(ctx, s, i)
 	case stepReopen:
+		defer d.wrote()
 		return d.reopen(s, i)
 	case stepWait:
 		return d.waits(s, i), true, nil
@@ -248,6 +272,7 @@ func (d *drive) skip(s *standing, i int) (journal.Exited, bool, error) {
 		return journal.Exited{How: HowUntil, Reason: s.st.Name + ": output present", Mend: "towpath run --again " + s.st.Name + " makes it anew", Next: d.e.nextName(i)}, true, nil
 	}
 	if !d.opt.Stale && s.gateOpen() && i+1 < len(d.e.cfg.Workspace.Stages) {
+		d.wrote()
 		if _, err := d.e.decide(s, journal.Decided{What: decidedPassed}, nil); err != nil {
 			return journal.Exited{}, true, err
 		}
@@ -272,9 +297,9 @@ func (d *drive) end() (journal.Exited, error) {
 		return journal.Exited{How: HowAllDone, Reason: "every stage is done"}, nil
 	}
 	for i, st := range d.e.cfg.Workspace.Stages {
-		if _, done, err := d.e.lookAll(st); err != nil {
+		if s, err := d.stand(st); err != nil {
 			return journal.Exited{}, err
-		} else if !done {
+		} else if !s.done {
 			return journal.Exited{How: HowUntil, Reason: "nothing stale is left", Next: d.e.cfg.Workspace.Stages[i].Name}, nil
 		}
 	}

@@ -21,7 +21,8 @@ type stageRun struct {
 	s      *standing // when it began
 	chosen Chosen
 	basis  basis
-	fresh  bool // nothing of earlier runs is used
+	first  *prompt.Context // of the whole stage or its first item
+	fresh  bool            // nothing of earlier runs is used
 
 	run       *journal.Run
 	root      string        // the first run of the chain of resumes
@@ -89,14 +90,13 @@ func (d *drive) prepare(s *standing) (*stageRun, error) {
 	if err := d.upstream(s.st); err != nil {
 		return nil, err
 	}
-	var err error
-	if r.basis, err = d.e.basisOf(s.st); err != nil {
-		return nil, err
-	}
 	if err := r.expand(); err != nil {
 		return nil, err
 	}
 	if err := r.recallRejection(); err != nil {
+		return nil, err
+	}
+	if err := r.firstContext(); err != nil {
 		return nil, err
 	}
 	if err := r.goOn(); err != nil {
@@ -123,7 +123,7 @@ func (d *drive) upstream(st *workspace.Stage) error {
 		if m.Contract.Gate != workspace.GateApprove {
 			continue
 		}
-		s, err := d.e.stand(m)
+		s, err := d.stand(m)
 		if err != nil {
 			return err
 		}
@@ -147,6 +147,28 @@ func (r *stageRun) expand() error {
 	var err error
 	r.targets, err = r.e.targetsOf(r.st, r.items, true)
 	return err
+}
+
+// firstContext builds what the model will be sent first, so that what cannot
+// be sent is found before anything is spent or written, and notes what the
+// stage is made from.
+func (r *stageRun) firstContext() error {
+	opt := r.e.promptOptions()
+	opt.Rejection = r.rejection
+	if len(r.items) > 0 {
+		opt.Item, opt.Total = &r.items[0], len(r.items)
+		opt.Rejection = r.rejectionFor(r.items[0])
+	}
+	var err error
+	if r.first, err = r.context(opt); err != nil {
+		return err
+	}
+	specs, _ := r.e.granted(r.st)
+	if err := r.e.fits(r.st, r.first, toolTokens(specs), replyTokens(r.chosen), r.chosen.Info); err != nil {
+		return err
+	}
+	r.basis = basis{contract: durable.Hash(r.st.Contract.Source), files: r.first.Files}
+	return nil
 }
 
 // goOn sets what is known from an interrupted run, if its inputs are still the

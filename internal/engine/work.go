@@ -25,21 +25,17 @@ func stageWork(ctx context.Context, r *stageRun) (product, error) {
 	}
 	opt := r.e.promptOptions()
 	opt.Rejection = r.rejection
-	c, err := r.context(opt)
-	if err != nil {
-		return product{}, err
-	}
-	d, err := r.turn(ctx, c, opt, 0, r.past)
+	d, err := r.turn(ctx, r.first, opt, 0, r.past)
 	return product{texts: d.texts, cut: d.cut}, err
 }
 
-// context builds what a turn is sent and refuses what cannot fit.
+// context builds what a turn is sent.
 func (r *stageRun) context(opt prompt.Options) (*prompt.Context, error) {
 	c, err := prompt.Build(r.e.fsys, r.e.cfg.Workspace, r.st, opt)
 	if err != nil {
 		return nil, &Error{Code: CodeUsage, How: HowRefused, Err: err}
 	}
-	return c, r.e.fits(r.st, c, r.toolTokens(), replyTokens(r.chosen), r.chosen.Info)
+	return c, nil
 }
 
 func (r *stageRun) toolTokens() int {
@@ -60,6 +56,9 @@ type done struct {
 // turn has one conversation: the turn for the first output, and one more call
 // for each further output.
 func (r *stageRun) turn(ctx context.Context, c *prompt.Context, opt prompt.Options, item int, past *journal.Past) (done, error) {
+	if err := r.e.fits(r.st, c, r.toolTokens(), replyTokens(r.chosen), r.chosen.Info); err != nil {
+		return done{}, err
+	}
 	limits, err := r.budget.take(r.e.now())
 	if err != nil {
 		return done{}, failed("raise it under Stop, or run the stage again", "%s", err)
