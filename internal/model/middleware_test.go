@@ -282,8 +282,8 @@ func TestAnswerInTheReasoningIsReadAndLabelled(t *testing.T) {
 	m := script(func(context.Context, Request) (Reply, error) {
 		return Reply{Reasoning: `{"summary":"deep"}`, Finish: FinishStop}, nil
 	})
-	value, reply, err := Structured(t.Context(), m, Request{}, json.RawMessage(summary))
-	if err != nil || string(value) != `{"summary":"deep"}` || !reply.FromReasoning {
+	value, reply, err := Structured(t.Context(), m, Request{Thinking: true}, json.RawMessage(summary))
+	if err != nil || string(value) != `{"summary":"deep"}` || !reply.FromReasoning || m.asked[0].Thinking {
 		t.Errorf("%s, %+v, error %v", value, reply, err)
 	}
 	m = script(text(`{"summary":"plain"}`))

@@ -9,7 +9,7 @@ import (
 )
 
 // Structured asks for a reply that satisfies a JSON Schema and gives its JSON.
-// The schema is passed to the model and always checked here. One object is
+// The schema is passed to the model, with thinking off, and always checked here. One object is
 // found in prose or a fence; where the text is empty and the reasoning holds the
 // answer, that is taken and Reply.FromReasoning says so. A reply that does not
 // satisfy the schema, or was cut, is sent back once with the reason; after that
@@ -20,7 +20,7 @@ func Structured(ctx context.Context, m Model, req Request, want json.RawMessage)
 		return nil, Reply{}, &Error{Kind: KindRequest, Message: "the JSON Schema of the reply cannot be used: " + err.Error(),
 			Mend: "mend the schema", Err: err}
 	}
-	req.Schema = want
+	req.Schema, req.Thinking = want, false // some servers put all of the answer into the thinking
 	reply, err := m.Call(ctx, req, nil)
 	if err != nil {
 		return nil, reply, err
