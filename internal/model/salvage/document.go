@@ -55,6 +55,9 @@ func (d *document) element(marked bool) bool {
 	case (c == '}' || c == ']' || c == ')') && len(d.found) > 0 && d.pending == "":
 		d.pos++ // a bracket too many
 		return true
+	case d.has("functools[") || d.has(">>>"):
+		d.pos += len(d.s[d.pos:]) - len(strings.TrimLeft(strings.TrimPrefix(d.s[d.pos:], "functools"), ">"))
+		return true
 	case c == '"' && d.loose && d.pending == "":
 		return d.braceless()
 	}

@@ -6,6 +6,8 @@ import "strings"
 // bracket. Arguments without a name are taken only where there can be no doubt
 // what they are: one object, or the one parameter that the tool has.
 func (d *document) python(name string) bool {
+	d.noWords = true
+	defer func() { d.noWords = false }()
 	args := value{kind: object}
 	var plain []value
 	for {

@@ -19,6 +19,8 @@ type reader struct {
 	// follow a string follows it, bare words for strings, and a closing bracket of
 	// the wrong kind. It is tried only where the plain reading fails.
 	loose bool
+	// noWords leaves bare words alone, where they would be variables.
+	noWords bool
 	// missing counts brackets that the end of the text left open.
 	missing int
 }
@@ -109,7 +111,7 @@ func (r *reader) object() (value, bool) {
 	r.pos++ // {
 	r.space()
 	if r.peek() == '{' { // a whole object in one pair of braces too many
-		inner, ok := r.object()
+		inner, ok := r.value()
 		if !ok {
 			return v, false
 		}
@@ -266,12 +268,12 @@ func (r *reader) bare() (value, bool) {
 		r.pos += n
 		return value{kind: literal, raw: raw, strict: raw == word}, true
 	}
-	if !r.loose || word == "" {
+	if !r.loose || r.noWords || word == "" {
 		return value{}, false
 	}
-	n = strings.IndexAny(rest, ",}])\n\r:\"'{[(")
-	if n <= 0 {
-		return value{}, false // nothing there, or the end of the text: it may go on
+	n = strings.IndexAny(rest, ",}])\n\r:\"'{[(+*=<>&|%$;?!#\\`")
+	if n <= 0 || strings.IndexByte(",}]\n\r", rest[n]) < 0 {
+		return value{}, false // more than a word, or the end of the text: it may go on
 	}
 	r.pos += n
 	return value{kind: text, str: strings.TrimSpace(rest[:n])}, true
@@ -363,6 +365,12 @@ func (r *reader) mayEnd(size int, isValue bool) bool {
 		return true
 	}
 	switch rest[0] {
+	case '"':
+		// The next key follows without a comma.
+		key := rest[1:]
+		n := wordLen(key)
+		after, ok := strings.CutPrefix(key[n:], `"`)
+		return isValue && n > 0 && ok && strings.HasPrefix(strings.TrimLeft(after, " "), ":")
 	case ':', '=':
 		return !isValue
 	case '}', ']', ')':

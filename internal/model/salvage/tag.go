@@ -131,7 +131,7 @@ func (d *document) parameters(name string) bool {
 			return false
 		}
 		args.pairs = append(args.pairs, p)
-		if len(args.pairs) > 1000 {
+		if len(args.pairs) > 100 {
 			return false
 		}
 	}
@@ -155,6 +155,9 @@ func (d *document) parameter(name string) (pair, bool) {
 		return pair{}, false
 	}
 	word, key := splitTag(strings.TrimSpace(rest[1:end]))
+	if word == "function" || word == "invoke" || word == "tool_call" {
+		return pair{}, false
+	}
 	body := rest[end+1:]
 	if word == "arg_key" {
 		i := strings.Index(body, "</arg_key>")

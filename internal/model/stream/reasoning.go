@@ -158,7 +158,7 @@ type splitter struct {
 	held    string
 	state   splitState
 	bracket bracket
-	last    byte // what stood before held
+	thought bool // there was reasoning: blanks after it belong to nothing
 }
 
 type splitState int
@@ -173,11 +173,11 @@ const (
 func (s *splitter) add(piece string) (reasoning, text string) {
 	s.held += piece
 	for {
-		before := len(s.held)
+		held, state := len(s.held), s.state
 		r, t := s.step(false)
 		reasoning += r
 		text += t
-		if len(s.held) == before || s.held == "" {
+		if len(s.held) == held && s.state == state {
 			return reasoning, text
 		}
 	}
@@ -185,6 +185,9 @@ func (s *splitter) add(piece string) (reasoning, text string) {
 
 // flush gives what is still held back at the end.
 func (s *splitter) flush() (reasoning, text string) {
+	if s.state == atStart {
+		s.step(true)
+	}
 	reasoning, text = s.step(true)
 	rest := s.held
 	s.held = ""
@@ -199,23 +202,26 @@ func (s *splitter) step(end bool) (reasoning, text string) {
 	case atStart:
 		at := strings.TrimLeft(s.held, blanks)
 		if b, ok := opening(at); ok {
-			s.held, s.state, s.bracket = at[len(b.open):], inThought, b
+			s.held, s.state, s.bracket, s.thought = at[len(b.open):], inThought, b, true
 			return "", ""
 		}
 		if !end && mayOpen(at) {
 			return "", ""
 		}
 		s.state = inText
+		if s.thought {
+			s.held = at
+		}
 		return "", ""
 	case inThought:
-		return s.thought(end), ""
+		return s.inner(end), ""
 	}
 	text = s.held
 	s.held = ""
 	return "", text
 }
 
-func (s *splitter) thought(end bool) string {
+func (s *splitter) inner(end bool) string {
 	mark := s.bracket.close
 	if i := closing(s.held, mark); i >= 0 {
 		if s.undecided(i, len(mark)) && !end {
