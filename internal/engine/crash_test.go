@@ -374,9 +374,9 @@ func TestInterruptEndsTheStageCleanly(t *testing.T) {
 
 func TestFullDiskLeavesNoHalfOutput(t *testing.T) {
 	t.Parallel()
-	long := strings.TrimSpace(strings.Repeat("1. Write a label that says what is in the box\n", 400))
+	long := manyWords(700)
 	b := newBench(t, two(""), func(fakeserver.Request) fakeserver.Reply { return say(long) })
-	code, _, out := b.spawn(childFiles + "=9000")
+	code, _, out := b.spawn(childFiles + "=4500")
 	if code != engine.CodeError {
 		t.Fatalf("ended %d, want 1: %s", code, out)
 	}
@@ -388,6 +388,20 @@ func TestFullDiskLeavesNoHalfOutput(t *testing.T) {
 		t.Fatalf("with room again the run ended %d: %s", code, out)
 	}
 	wants(t, "the output", b.read(scopeOut), long+"\n")
+}
+
+// manyWords is a long text that does not repeat itself.
+func manyWords(n int) string {
+	var b strings.Builder
+	x := uint32(1)
+	for i := range n {
+		x = x*1664525 + 1013904223
+		if i%9 == 0 {
+			fmt.Fprintf(&b, "\n\n%d.", i/9+1)
+		}
+		fmt.Fprintf(&b, " w%x", x>>12)
+	}
+	return strings.TrimSpace(b.String())
 }
 
 func TestReadOnlyFolderIsSaid(t *testing.T) {

@@ -296,6 +296,9 @@ func (r *stageRun) begin() error {
 	if err := r.run.Append(journal.Event{Type: journal.RunStarted, Started: started}); err != nil {
 		return err
 	}
+	if r.chosen.Info.Window == 0 {
+		r.e.warn(r.st, "nobody states the window of %s; the prompt of about %d tokens is sent as it is", r.chosen.Info.ID, r.first.Tokens)
+	}
 	for _, f := range r.s.files {
 		if _, ok := started.Replaces[f.show]; ok {
 			if _, err := r.run.Keep("before/"+keptName(f.show), f.data); err != nil {
