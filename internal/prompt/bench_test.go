@@ -18,7 +18,12 @@ func onDisk(b *testing.B) (fs.FS, *workspace.Workspace, *workspace.Stage) {
 	if err := os.CopyFS(filepath.Join(dir, "w"), from); err != nil {
 		b.Fatal(err)
 	}
-	fsys := os.DirFS(filepath.Join(dir, "w"))
+	root, err := os.OpenRoot(filepath.Join(dir, "w")) // as a run opens it
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { root.Close() })
+	fsys := root.FS()
 	w := load(b, fsys)
 	return fsys, w, stage(b, w, "02-research")
 }

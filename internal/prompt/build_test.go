@@ -82,15 +82,19 @@ Work on {{stage}}.
 func TestOrderAndBytes(t *testing.T) {
 	t.Parallel()
 	c := build(t, two(), "02-b", Options{})
-	system := `# Who
+	system := `## CLAUDE.md
+
+# Who
 
 You are here.
+
+## CONTEXT.md
 
 # Routing
 
 Two stages.
 
-# Reference: constraints to follow
+# Reference files: constraints to follow in all that you write
 
 ## _config/voice.md
 
@@ -115,7 +119,7 @@ Use {{item}} and {{unknown}}.
 
 ## Output
 
-Reply with the full content of b.md and nothing else: no remarks before or after it, no code fence around it.`
+Reply with the full content of b.md and nothing else: your reply is saved word for word, so put no remarks before or after it and no code fence around it.`
 	if c.System != system {
 		t.Errorf("system text:\n%s\nwant:\n%s", c.System, system)
 	}
@@ -183,7 +187,7 @@ Too {{n}} short.
 
 ## Output
 
-Reply with this part's part of b.md and nothing else: no remarks before or after it, no code fence around it.`
+Reply with this part's part of b.md and nothing else: your reply is saved word for word, so put no remarks before or after it and no code fence around it.`
 	if c.User != want {
 		t.Errorf("user text:\n%s\nwant:\n%s", c.User, want)
 	}
@@ -364,11 +368,11 @@ func TestSeveralOutputsAreAskedForOneByOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "There are 2 files to write, each asked for in a message of its own: a.md, b.json. When your work with the tools is done, reply with the full content of a.md and nothing else: no remarks before or after it, no code fence around it."
+	want := "There are 2 files to write, each asked for in a message of its own: a.md, b.json. When your work with the tools is done, reply with the full content of a.md and nothing else: your reply is saved word for word, so put no remarks before or after it and no code fence around it."
 	if !strings.HasSuffix(c.User, "\n\n"+want) {
 		t.Errorf("the statement is\n%s\nwant\n%s", c.User, want)
 	}
-	want = "Now reply with the full content of b.json (the same as data) and nothing else: no remarks before or after it, no code fence around it."
+	want = "Now reply with the full content of b.json (the same as data) and nothing else: your reply is saved word for word, so put no remarks before or after it and no code fence around it."
 	if got := OutputRequest(st, 2); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -425,7 +429,7 @@ func TestTheCourseStaysFocused(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Logf("%s: %d tokens", st.Name, c.Tokens)
-		if c.Tokens < 800 || c.Tokens > 1500 || st.Name != "01-scope" && c.Tokens < 900 {
+		if c.Tokens < 900 || c.Tokens > 1500 {
 			t.Errorf("%s takes %d tokens", st.Name, c.Tokens)
 		}
 	}

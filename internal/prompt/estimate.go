@@ -54,20 +54,49 @@ const (
 	leadMark
 )
 
+// The classes of bytes.
+const (
+	mark = iota
+	lower
+	upper
+	digit
+	white
+	wide // the first byte of a character outside ASCII, or a stray one
+)
+
+var class = classes()
+
+func classes() (t [256]uint8) {
+	for b := range t {
+		switch {
+		case 'a' <= b && b <= 'z':
+			t[b] = lower
+		case 'A' <= b && b <= 'Z':
+			t[b] = upper
+		case '0' <= b && b <= '9':
+			t[b] = digit
+		case b == ' ' || b == '\n' || b == '\t' || b == '\r':
+			t[b] = white
+		case b >= utf8.RuneSelf:
+			t[b] = wide
+		}
+	}
+	return t
+}
+
 func (c *counter) run() {
 	before := leadNone
 	for c.i < len(c.s) {
-		b := c.s[c.i]
-		switch {
-		case 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z':
+		switch class[c.s[c.i]] {
+		case lower, upper:
 			c.latinWord(before)
 			before = leadNone
-		case b == ' ' || b == '\n' || b == '\t' || b == '\r':
+		case white:
 			before = c.space()
-		case '0' <= b && b <= '9':
+		case digit:
 			c.digits()
 			before = leadNone
-		case b < utf8.RuneSelf:
+		case mark:
 			before = c.marks(before)
 		default:
 			before = c.other(before)
@@ -103,13 +132,14 @@ func share(extra, part, whole int) int {
 // space takes white space. It gives leadSpace or leadMark when its last
 // character belongs to what comes next.
 func (c *counter) space() lead {
+	if b := c.s[c.i]; b == ' ' && c.i+1 < len(c.s) && class[c.s[c.i+1]] <= upper {
+		c.i++ // one space in front of a word or a mark, the most frequent case
+		return leadSpace
+	}
 	start, line := c.i, -1
-	for c.i < len(c.s) {
-		b := c.s[c.i]
-		if b == '\n' || b == '\r' {
+	for c.i < len(c.s) && class[c.s[c.i]] == white {
+		if b := c.s[c.i]; b == '\n' || b == '\r' {
 			line = c.i
-		} else if b != ' ' && b != '\t' {
-			break
 		}
 		c.i++
 	}
@@ -125,11 +155,8 @@ func (c *counter) space() lead {
 		c.cost += 100
 		return leadNone
 	}
-	if next := c.s[c.i]; '0' <= next && next <= '9' {
-		c.cost += 100
-		if n > 1 {
-			c.cost += 100
-		}
+	if class[c.s[c.i]] == digit {
+		c.cost += 100 + min(n-1, 1)*100
 		return leadNone
 	}
 	if n > 1 {
@@ -143,7 +170,7 @@ func (c *counter) space() lead {
 
 func (c *counter) digits() {
 	start := c.i
-	for c.i < len(c.s) && '0' <= c.s[c.i] && c.s[c.i] <= '9' {
+	for c.i < len(c.s) && class[c.s[c.i]] == digit {
 		c.i++
 	}
 	c.cost += (c.i - start + 2) / 3 * 100
@@ -177,9 +204,7 @@ func (c *counter) marks(before lead) lead {
 	return leadNone
 }
 
-func isMark(b byte) bool {
-	return b > ' ' && b < '0' || b > '9' && b < 'A' || b > 'Z' && b < 'a' || b > 'z' && b < 0x7f
-}
+func isMark(b byte) bool { return class[b] == mark }
 
 func isLetterStart(s string) bool {
 	if b := s[0]; b < utf8.RuneSelf {
@@ -189,80 +214,87 @@ func isLetterStart(s string) bool {
 	return unicode.IsLetter(r)
 }
 
-// Costs of a Latin word by its number of letters, in English and in code.
+// maxWord is the number of letters up to which words have costs of their own.
+const maxWord = 15
+
+type byLength [maxWord + 1]uint16
+
+// Costs of a Latin word in English and in code, by its number of letters.
 var (
-	lowerAfterSpace = [...]int{0, 100, 100, 100, 100, 101, 102, 103, 107, 108, 114, 125, 124, 127, 135, 150}
-	titleAfterSpace = [...]int{0, 100, 100, 102, 102, 104, 109, 122, 124, 133, 134, 148, 180, 190, 200, 220}
-	lowerAlone      = [...]int{0, 100, 100, 104, 104, 106, 109, 128, 133, 146, 150, 196, 203, 226, 270, 320}
-	titleAlone      = [...]int{0, 100, 101, 102, 102, 104, 105, 116, 116, 112, 148, 145, 170, 190, 230, 280}
-	lowerAfterMark  = [...]int{0, 101, 108, 111, 113, 130, 125, 146, 175, 178, 222, 250, 245, 320, 340, 370}
-	titleAfterMark  = [...]int{0, 101, 115, 115, 127, 148, 150, 180, 192, 190, 231, 285, 300, 320, 340, 370}
-	upperWord       = [...]int{0, 100, 101, 112, 118, 165, 175, 205, 215, 270, 305, 340, 375, 410, 445, 480}
+	lowerWord = [...]byLength{
+		leadNone:  {0, 100, 100, 104, 104, 106, 109, 128, 133, 146, 150, 196, 203, 226, 270, 320},
+		leadSpace: {0, 100, 100, 100, 100, 101, 102, 103, 107, 108, 114, 125, 124, 127, 135, 150},
+		leadMark:  {0, 101, 108, 111, 113, 130, 125, 146, 175, 178, 222, 250, 245, 320, 340, 370},
+	}
+	titleWord = [...]byLength{
+		leadNone:  {0, 100, 101, 102, 102, 104, 105, 116, 116, 112, 148, 145, 170, 190, 230, 280},
+		leadSpace: {0, 100, 100, 102, 102, 104, 109, 122, 124, 133, 134, 148, 180, 190, 200, 220},
+		leadMark:  {0, 101, 115, 115, 127, 148, 150, 180, 192, 190, 231, 285, 300, 320, 340, 370},
+	}
+	upperWord = byLength{0, 100, 101, 112, 118, 165, 175, 205, 215, 270, 305, 340, 375, 410, 445, 480}
 
 	// What a word costs more in the other languages of the script, and what a
 	// word with an accent costs more wherever it stands.
-	moreForeign = [...]int{0, 0, 0, 2, 5, 20, 32, 46, 48, 64, 82, 84, 105, 110, 130, 140}
-	moreAccent  = [...]int{0, 0, 0, 5, 28, 45, 55, 68, 80, 80, 70, 65, 75, 75, 80, 80}
+	moreForeign = byLength{0, 0, 0, 2, 5, 20, 32, 46, 48, 64, 82, 84, 105, 110, 130, 140}
+	moreAccent  = byLength{0, 0, 0, 5, 28, 45, 55, 68, 80, 80, 70, 65, 75, 75, 80, 80}
 )
 
 // latinWord takes capitals and then small letters, as one word.
 func (c *counter) latinWord(before lead) {
-	start, upper, letters := c.i, 0, 0
-	for c.i < len(c.s) && 'A' <= c.s[c.i] && c.s[c.i] <= 'Z' {
-		c.i++
+	s, i := c.s, c.i
+	start := i
+	for i < len(s) && class[s[i]] == upper {
+		i++
 	}
-	upper = c.i - start
-	letters = upper
-	accents := 0
-	for c.i < len(c.s) {
-		b := c.s[c.i]
-		if 'a' <= b && b <= 'z' {
-			c.i++
-		} else if b < utf8.RuneSelf {
-			break
-		} else if r, size := utf8.DecodeRuneInString(c.s[c.i:]); isAccented(r) {
-			c.i += size
-			accents++
-		} else {
+	capitals := i - start
+	for i < len(s) && class[s[i]] == lower {
+		i++
+	}
+	letters, accents := i-start, 0
+	for i < len(s) && s[i] >= utf8.RuneSelf { // and on after an accent
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if !isAccented(r) {
 			break
 		}
+		accents++
 		letters++
+		for i += size; i < len(s) && class[s[i]] == lower; i++ {
+			letters++
+		}
 	}
-	c.countLatin(before, letters, upper, accents)
+	c.i = i
+	c.countLatin(before, letters, capitals, accents)
 }
 
 func isAccented(r rune) bool {
 	return r >= 0xC0 && r < 0x250 && r != 0xD7 && r != 0xF7 || r >= 0x300 && r < 0x370 || r >= 0x1E00 && r < 0x1F00
 }
 
-func (c *counter) countLatin(before lead, letters, upper, accents int) {
+func (c *counter) countLatin(before lead, letters, capitals, accents int) {
 	c.latin += letters
 	c.accents += accents
-	table := &lowerAlone
-	switch {
-	case upper == letters && letters > 1:
-		table = &upperWord
-	case upper > 0 && before == leadSpace:
-		table = &titleAfterSpace
-	case upper > 0 && before == leadMark:
-		table = &titleAfterMark
-	case upper > 0:
-		table = &titleAlone
-	case before == leadSpace:
-		table = &lowerAfterSpace
-	case before == leadMark:
-		table = &lowerAfterMark
+	k := min(letters, maxWord)
+	c.foreign += int(moreForeign[k])
+	if capitals == 0 {
+		c.cost += int(lowerWord[before][k]) + (letters-k)*30
+		if accents > 0 {
+			c.cost += int(moreAccent[k])
+		}
+		return
 	}
-	k := min(letters, len(table)-1)
-	c.cost += table[k] + (letters-k)*30
-	if upper > 1 && upper < letters {
-		c.cost += 60
+	c.cost += (letters - k) * 30
+	if capitals == letters && letters > 1 {
+		c.cost += int(upperWord[k])
+		if before == leadMark && letters > 2 {
+			c.cost += 30
+		}
+	} else {
+		c.cost += int(titleWord[before][k])
+		if capitals > 1 {
+			c.cost += 60
+		}
 	}
-	if upper == letters && before == leadMark && letters > 2 {
-		c.cost += 30
-	}
-	c.foreign += moreForeign[k]
 	if accents > 0 {
-		c.cost += moreAccent[k]
+		c.cost += int(moreAccent[k])
 	}
 }

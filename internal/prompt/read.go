@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"strings"
@@ -50,48 +49,34 @@ func (p *Part) setText(text string) {
 	p.Tokens = Estimate(text)
 }
 
-// load reads a file whole, within the bounds.
+// load reads a file whole, within the bounds. Its size is asked first, which
+// Resolve has done for most: what is no regular file could block for ever.
 func (b *builder) load(name string, in workspace.Input) ([]byte, error) {
-	f, err := b.fsys.Open(name)
-	if err != nil {
-		return nil, b.unreadable(name, in, err)
+	info, err := b.fsys.Lstat(name)
+	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		info, err = b.fsys.Stat(name)
 	}
-	defer f.Close()
-	info, err := f.Stat()
 	if err != nil {
 		return nil, b.unreadable(name, in, err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, b.fault(name, in, CodeUnreadable, "is not a regular file", "name a file", nil)
 	}
-	data, err := readUpTo(f, info.Size())
+	tooLarge := func() error {
+		return b.fault(name, in, CodeTooLarge, fmt.Sprintf("is larger than %d MiB", MaxFile>>20), "name a part of it that the stage needs", nil)
+	}
+	if info.Size() > MaxFile {
+		return nil, tooLarge()
+	}
+	data, err := b.fsys.ReadFile(name)
 	if err != nil {
 		return nil, b.unreadable(name, in, err)
 	}
-	if len(data) > MaxFile {
-		return nil, b.fault(name, in, CodeTooLarge, fmt.Sprintf("is larger than %d MiB", MaxFile>>20), "name a part of it that the stage needs", nil)
+	if len(data) > MaxFile { // it grew
+		return nil, tooLarge()
 	}
 	if b.size += int64(len(data)); b.size > MaxTotal {
 		return nil, b.fault(name, in, CodeTooLarge, fmt.Sprintf("takes the inputs of this stage over %d MiB together", MaxTotal>>20), "name fewer files", nil)
-	}
-	return data, nil
-}
-
-// readUpTo reads at most one byte more than MaxFile.
-func readUpTo(f io.Reader, size int64) ([]byte, error) {
-	data := make([]byte, 0, min(size, MaxFile)+1)
-	for len(data) <= MaxFile {
-		if len(data) == cap(data) {
-			data = append(data, 0)[:len(data)]
-		}
-		n, err := f.Read(data[len(data):min(cap(data), MaxFile+1)])
-		data = data[:len(data)+n]
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
 	}
 	return data, nil
 }

@@ -15,7 +15,7 @@ import (
 // The headings that a prompt has of its own. They are part of what tests and
 // docs/prompts.md hold byte for byte.
 const (
-	headConstraints = "# Reference: constraints to follow"
+	headConstraints = "# Reference files: constraints to follow in all that you write"
 	headEarlier     = "## Already covered: do not repeat"
 	headRefused     = "## Your earlier output, which was sent back"
 	headReason      = "## Why it was sent back: mend this"
@@ -76,12 +76,8 @@ func (b *builder) render() *Context {
 	sys, user := &page{}, &page{}
 	sys.text.Grow(room(b.system) + room(b.reference))
 	user.text.Grow(room(b.working) + len(b.st.Contract.Process) + 512)
-	for i, p := range b.system {
-		if i < b.plain {
-			sys.block(p.Text, p.Tokens)
-		} else {
-			sys.file(p)
-		}
+	for _, p := range b.system {
+		sys.file(p)
 	}
 	if holds(b.reference) {
 		sys.own(headConstraints)
@@ -175,7 +171,7 @@ func hashOf(system, user string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-const onlyThat = " and nothing else: no remarks before or after it, no code fence around it."
+const onlyThat = " and nothing else: your reply is saved word for word, so put no remarks before or after it and no code fence around it."
 
 // OutputRequest is the user message that asks for output n (from 1) of
 // several. The text of Build already asks for output 1.
