@@ -19,8 +19,8 @@ type environment struct {
 	userDir, states string
 }
 
-func newEnvironment(opt Options) environment {
-	e := environment{vars: map[string]string{}, dir: opt.Dir, userDir: opt.UserDir, states: opt.StateDir}
+func newEnvironment(opt Options) *environment {
+	e := &environment{vars: map[string]string{}, dir: opt.Dir, userDir: opt.UserDir, states: opt.StateDir}
 	for _, v := range opt.Environ {
 		if name, text, ok := strings.Cut(v, "="); ok && name != "" {
 			e.vars[name] = text
@@ -29,7 +29,7 @@ func newEnvironment(opt Options) environment {
 	return e
 }
 
-func (e environment) home() string {
+func (e *environment) home() string {
 	if runtime.GOOS == "windows" {
 		return e.vars["USERPROFILE"]
 	}
@@ -37,7 +37,7 @@ func (e environment) home() string {
 }
 
 // folder gives the user's folder of a kind, "" if it is not known.
-func (e environment) folder(set, xdg, windows, below string) string {
+func (e *environment) folder(set, xdg, windows, below string) string {
 	if set != "" {
 		return set
 	}
@@ -53,7 +53,7 @@ func (e environment) folder(set, xdg, windows, below string) string {
 	return ""
 }
 
-func (e environment) userFile() string {
+func (e *environment) userFile() string {
 	d := e.folder(e.userDir, "XDG_CONFIG_HOME", "APPDATA", ".config")
 	if d == "" {
 		return ""
@@ -61,12 +61,12 @@ func (e environment) userFile() string {
 	return filepath.Join(d, UserFile)
 }
 
-func (e environment) stateDir() string {
+func (e *environment) stateDir() string {
 	return e.folder(e.states, "XDG_STATE_HOME", "LOCALAPPDATA", filepath.Join(".local", "state"))
 }
 
 // abs makes a path absolute that a flag or a variable gave.
-func (e environment) abs(p string) string {
+func (e *environment) abs(p string) string {
 	if filepath.IsAbs(p) {
 		return filepath.Clean(p)
 	}
@@ -94,7 +94,7 @@ func (e *InputError) ExitCode() int { return 2 }
 // readEnv reads the TOWPATH_ variables and OLLAMA_HOST. An empty variable
 // counts as not set. A variable that looks like a misspelt one is warned of;
 // others may be somebody else's.
-func readEnv(env environment) (layer, []string, error) {
+func readEnv(env *environment) (layer, []string, error) {
 	l := layer{}
 	known := map[string]bool{}
 	for _, k := range keys() {
@@ -125,7 +125,7 @@ func readEnv(env environment) (layer, []string, error) {
 	return l, misspelt(env, known), nil
 }
 
-func misspelt(env environment, known map[string]bool) []string {
+func misspelt(env *environment, known map[string]bool) []string {
 	var warnings []string
 	for name := range env.vars {
 		if !strings.HasPrefix(name, "TOWPATH_") || known[name] {

@@ -41,7 +41,7 @@ func (e *FileError) ExitCode() int { return 2 }
 // findProject gives the nearest towpath.toml, going up from the workspace to
 // its repository's root, or where there is no repository to the top, and the
 // folder that a workspace may not lead out of.
-func findProject(workspace string, env environment) (file, root string, err error) {
+func findProject(workspace string, env *environment) (file, root string, err error) {
 	if workspace == "" {
 		return "", "", nil
 	}

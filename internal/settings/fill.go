@@ -115,7 +115,7 @@ func (p *Params) set(v value) {
 	}
 }
 
-func (p *Server) set(v value, env environment) {
+func (p *Server) set(v value, env *environment) {
 	p.Name = v.path[1]
 	switch v.path[2] {
 	case "builtin":
@@ -129,9 +129,9 @@ func (p *Server) set(v value, env environment) {
 	case "optional":
 		p.Optional = *v.truth()
 	case "env":
-		p.Env = with(p.Env, v.path[3], env.secret(v.text()))
+		p.Env = with(p.Env, v.path[3], env.secret(v))
 	case "headers":
-		p.Headers = with(p.Headers, v.path[3], env.secret(v.text()))
+		p.Headers = with(p.Headers, v.path[3], env.secret(v))
 	}
 }
 
@@ -145,11 +145,12 @@ func with(m map[string]Secret, name string, s Secret) map[string]Secret {
 
 // secret gives the text of a header or variable: "$NAME" stands for what the
 // environment holds under that name.
-func (e environment) secret(s string) Secret {
-	if name, ok := strings.CutPrefix(s, "$"); ok && isBare(name) {
+func (e *environment) secret(v value) Secret {
+	s, _ := v.data.(Secret)
+	if name, ok := strings.CutPrefix(s.Reveal(), "$"); ok && isBare(name) {
 		return NewSecret(e.vars[name])
 	}
-	return NewSecret(s)
+	return s
 }
 
 // checkServers wants one of the three kinds for each server, also of those

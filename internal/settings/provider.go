@@ -16,10 +16,10 @@ type Provider struct {
 	KeyFile  string // absolute
 	Headers  map[string]Secret
 	Parallel int // calls at once; 0 is the kind's default
-	env      environment
+	env      *environment
 }
 
-func (p *Provider) set(v value, env environment) {
+func (p *Provider) set(v value, env *environment) {
 	p.Name, p.env = v.path[1], env
 	switch v.path[2] {
 	case "kind":
@@ -31,7 +31,7 @@ func (p *Provider) set(v value, env environment) {
 	case "key_file":
 		p.KeyFile = v.text()
 	case "headers":
-		p.Headers = with(p.Headers, v.path[3], env.secret(v.text()))
+		p.Headers = with(p.Headers, v.path[3], env.secret(v))
 	case "parallel":
 		p.Parallel = v.whole()
 	}

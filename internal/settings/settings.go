@@ -63,7 +63,7 @@ type Settings struct {
 
 	values map[string]value // what is in force, by key
 	beaten []value          // inert ones, for show
-	env    environment
+	env    *environment
 }
 
 // Params are what a call to a model is made with. Nil and zero fields are not

@@ -38,7 +38,7 @@ func (o Origin) String() string {
 }
 
 // value is one key with what it is set to. data is a string, bool, int64,
-// float64, time.Duration or []string, as the key's type says.
+// float64, time.Duration or []string, as the key's type says, or a Secret.
 type value struct {
 	key    Key
 	path   []string // the key's parts, with the names in place of *
@@ -205,6 +205,8 @@ func (k Key) text(s string) (any, error) {
 	switch {
 	case strings.ContainsRune(s, 0):
 		return nil, errors.New("it holds a zero byte")
+	case k.Secret:
+		return NewSecret(s), nil
 	case len(k.Choices) > 0 && !slices.Contains(k.Choices, s):
 		return nil, fmt.Errorf("it takes %s, not %q", strings.Join(k.Choices, " or "), s)
 	case k.Model:
@@ -216,6 +218,9 @@ func (k Key) text(s string) (any, error) {
 		u, err := url.Parse(s)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
 			return nil, fmt.Errorf("it takes an address such as http://127.0.0.1:11434, not %q", s)
+		}
+		if u.User != nil {
+			return nil, errors.New("a name and password do not belong into an address; name the variable that holds the key with key_env, or set a header")
 		}
 		return strings.TrimRight(s, "/"), nil
 	}
@@ -284,9 +289,6 @@ func (v value) shown() string {
 	}
 	switch d := v.data.(type) {
 	case string:
-		if v.key.URL {
-			return quote(withoutPassword(d))
-		}
 		return quote(d)
 	case time.Duration:
 		return quote(shortDuration(d))
@@ -314,17 +316,8 @@ func shortDuration(d time.Duration) string {
 	return s
 }
 
-func withoutPassword(address string) string {
-	u, err := url.Parse(address)
-	if err != nil || u.User == nil {
-		return address
-	}
-	u.User = nil
-	return strings.Replace(u.String(), "://", "://"+hidden+"@", 1)
-}
-
-// absPath makes a path absolute, from the folder of what sets it.
-func (e environment) path(from, p string) (string, error) {
+// path makes a path absolute, from the folder of what sets it.
+func (e *environment) path(from, p string) (string, error) {
 	if p == "" {
 		return "", nil
 	}
