@@ -41,6 +41,7 @@ type Doc struct {
 	Front  string // the front matter with its marks, "" without one
 	Blocks []Block
 	starts []int // offsets of the lines
+	origin []int // the line that each line came from; nil: itself
 }
 
 // Block is one block at the top level of a text, from the start of its first
@@ -96,8 +97,12 @@ func Normalise(src []byte) string {
 }
 
 // Parse reads a text. Any bytes are a text: there is no error.
-func Parse(src []byte) *Doc {
-	d := &Doc{Text: Normalise(src)}
+func Parse(src []byte) *Doc { return ParseFrom(src, nil) }
+
+// ParseFrom reads a text that was made of another one: origin holds, for each
+// of its lines, the line of the other text that it stands for.
+func ParseFrom(src []byte, origin []int) *Doc {
+	d := &Doc{Text: Normalise(src), origin: origin}
 	d.starts = append(d.starts, 0)
 	for i := 0; i < len(d.Text); i++ {
 		if d.Text[i] == '\n' {
@@ -118,7 +123,11 @@ func Parse(src []byte) *Doc {
 
 // LineOf gives the line, from 1, in which an offset lies.
 func (d *Doc) LineOf(offset int) int {
-	return sort.Search(len(d.starts), func(i int) bool { return d.starts[i] > offset })
+	n := sort.Search(len(d.starts), func(i int) bool { return d.starts[i] > offset })
+	if n > 0 && n <= len(d.origin) {
+		return d.origin[n-1]
+	}
+	return n
 }
 
 // Slice is the text between two offsets.

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"regexp"
 	"strings"
 
 	"towpath/internal/markdown"
@@ -90,7 +91,10 @@ func (r *reader) section(p *part) {
 func (r *reader) cut() (preamble string, parts []part) {
 	level := r.level()
 	if level == 0 {
-		parts = r.boldParts()
+		parts = r.boldParts(false)
+		if len(parts) == 0 && r.unbullet() {
+			parts = r.boldParts(true)
+		}
 	} else {
 		for _, b := range r.doc.Blocks {
 			if b.Kind != markdown.Heading || b.Level > level || b.Level == 1 && level > 1 {
@@ -112,7 +116,7 @@ func (r *reader) cut() (preamble string, parts []part) {
 		p := &parts[i]
 		p.Body = r.doc.Slice(p.body, p.end)
 		for _, b := range r.doc.Blocks {
-			if b.End > p.body && b.Start < p.end && b.Start >= p.start && !(b.Start < p.body && b.Kind == markdown.Heading) {
+			if b.End > p.body && b.Start < p.end && !(b.Start < p.body && b.Kind == markdown.Heading) {
 				p.blocks = append(p.blocks, b)
 			}
 		}
@@ -168,8 +172,8 @@ func (r *reader) headingEnd(b markdown.Block) int {
 
 // boldParts cuts at lines such as **Inputs:**, for contracts without a known
 // heading. A line that is bold as a whole cuts even if it is not known, once a
-// known one was met.
-func (r *reader) boldParts() []part {
+// known one was met; with every set, so does each bold lead.
+func (r *reader) boldParts(every bool) []part {
 	var parts []part
 	for _, b := range r.doc.Blocks {
 		if b.Kind != markdown.Paragraph {
@@ -183,7 +187,7 @@ func (r *reader) boldParts() []part {
 				kind = r.words.kind(name)
 			}
 			whole := strings.TrimSpace(strings.TrimLeft(rest, ":. ")) == ""
-			if ok && (kind != "" || whole && len(parts) > 0) {
+			if ok && (kind != "" || (whole || every) && len(parts) > 0) {
 				body := at + len(line) - len(rest)
 				if whole {
 					body = at + len(line)
@@ -195,6 +199,40 @@ func (r *reader) boldParts() []part {
 		}
 	}
 	return parts
+}
+
+var bulletLead = regexp.MustCompile(`^[-*+] +(?:\*\*)?([\p{L}][^:*` + "`" + `]{0,40}?)(?:\*\*)?:(?:\*\*)?(?:[ \t]|$)`)
+
+// unbullet reads a contract that is one list, "- Inputs: a.md", as if each
+// item began with its name in bold. It takes two known names to be one.
+func (r *reader) unbullet() bool {
+	known := map[string]bool{}
+	var out []string
+	var origin []int
+	inList := false
+	for i, line := range strings.Split(r.doc.Text, "\n") {
+		if m := bulletLead.FindStringSubmatchIndex(line); m != nil {
+			name := line[m[2]:m[3]]
+			if k := r.words.kind(name); k != "" {
+				known[k] = true
+			}
+			inList = true
+			line = strings.TrimRight("**"+name+":** "+strings.TrimLeft(line[m[1]:], " \t"), " ")
+			if n := len(out); n > 0 && strings.TrimSpace(out[n-1]) != "" {
+				out, origin = append(out, ""), append(origin, i+1)
+			}
+		} else if inList && strings.HasPrefix(line, "  ") {
+			line = line[2:]
+		} else if strings.TrimSpace(line) != "" {
+			inList = false
+		}
+		out, origin = append(out, line), append(origin, i+1)
+	}
+	if len(known) < 2 || !known[KindInputs] && !known[KindProcess] && !known[KindOutputs] {
+		return false
+	}
+	r.doc = markdown.ParseFrom([]byte(strings.Join(out, "\n")), origin)
+	return true
 }
 
 // boldLead reads **Name**: or **Name:** at the start of a line.
@@ -260,7 +298,7 @@ func (k *keeper) rest(heading, body string) {
 	if body = strings.TrimRight(body, " \t\n"); strings.TrimSpace(body) == "" || onlyRules(body) {
 		return
 	}
-	if !strings.HasSuffix(heading, "\n") && !strings.HasPrefix(body, "\n") {
+	if !strings.HasSuffix(heading, "\n") && !strings.HasPrefix(body, "\n") && !strings.HasPrefix(body, " ") {
 		heading += " " // a bold lead with its text on the same line
 	}
 	k.text(heading + body)

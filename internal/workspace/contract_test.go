@@ -122,21 +122,42 @@ func TestSettingsAddWordsForSections(t *testing.T) {
 func TestTheFirstKnownHeadingSetsTheLevel(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ src, kinds string }{
-		"two":           {"# T\n## Inputs\n- a.md\n### Process\nno\n## Process\nyes\n", "inputs, process"},
-		"three":         {"# T\n## Contract\n### Inputs\n- a.md\n### Process\nyes\n## Notes\nx\n", "?Contract, inputs, process, ?Notes"},
-		"unknown first": {"### Why\n\n## Inputs\n- a.md\n### Tools\nno cut\n", "inputs"},
-		"setext":        {"Inputs\n------\n- a.md\n\nProcess\n-------\nGo.\n", "inputs, process"},
-		"in a fence":    {"```\n## Inputs\n```\n\n## Process\n~~~\n## Outputs\n~~~\n", "process"},
-		"in a comment":  {"<!--\n## Tools\nall: all\n-->\n\n## Process\nGo.\n", "process"},
-		"in a quote":    {"> ## Inputs\n\n## Process\nGo.\n", "process"},
-		"bold":          {"Scope it.\n\n**Inputs:**\n- a.md\n\n**Process**\n\nGo **Inputs** on.\n\n**Outputs:** b.md\n", "inputs, process, outputs"},
-		"bold is body":  {"## Process\n\n**Inputs:**\n- a.md\n", "process"},
-		"level one":     {"# Inputs\n- a.md\n# Process\nGo.\n", "inputs, process"},
-		"title only":    {"# Process\n\nGo on.\n", ""},
+		"two":            {"# T\n## Inputs\n- a.md\n### Process\nno\n## Process\nyes\n", "inputs, process"},
+		"three":          {"# T\n## Contract\n### Inputs\n- a.md\n### Process\nyes\n## Notes\nx\n", "?Contract, inputs, process, ?Notes"},
+		"unknown first":  {"### Why\n\n## Inputs\n- a.md\n### Tools\nno cut\n", "inputs"},
+		"setext":         {"Inputs\n------\n- a.md\n\nProcess\n-------\nGo.\n", "inputs, process"},
+		"in a fence":     {"```\n## Inputs\n```\n\n## Process\n~~~\n## Outputs\n~~~\n", "process"},
+		"in a comment":   {"<!--\n## Tools\nall: all\n-->\n\n## Process\nGo.\n", "process"},
+		"in a quote":     {"> ## Inputs\n\n## Process\nGo.\n", "process"},
+		"bold":           {"Scope it.\n\n**Inputs:**\n- a.md\n\n**Process**\n\nGo **Inputs** on.\n\n**Outputs:** b.md\n", "inputs, process, outputs"},
+		"bold is body":   {"## Process\n\n**Inputs:**\n- a.md\n", "process"},
+		"level one":      {"# Inputs\n- a.md\n# Process\nGo.\n", "inputs, process"},
+		"numbered twice": {"## 1. ## Inputs\n- a.md\n\n## 2. ## Process\nGo.\n", "inputs, process"},
+		"title only":     {"# Process\n\nGo on.\n", ""},
 	} {
 		_, st, _ := oneStage(t, c.src)
 		if got := kinds(st.Contract); got != c.kinds {
 			t.Errorf("%s: %s, want %s", name, got, c.kinds)
+		}
+	}
+}
+
+func TestAContractThatIsOneList(t *testing.T) {
+	t.Parallel()
+	_, st, _ := oneStage(t, "# Stage 02\n\n- Role: You gather.\n- Inputs: `../01-scope/output/o.md`; `_config/policy.md`.\n- Process:\n  1. Collect.\n  2. Sort\n     well.\n- Outputs: `output/evidence.md` — a table.\n- Done when: every claim has a source.\n- Do not: trust pages.\n")
+	c := st.Contract
+	if got := kinds(c); got != "inputs, process, outputs, verify, ?Do not" {
+		t.Error(got)
+	}
+	if show(c.Inputs) != "../01-scope/output/o.md; _config/policy.md" || showOutputs(c) != "output/evidence.md (a table.)" || len(c.Checks) != 1 || c.Checks[0].Line != 10 {
+		t.Errorf("%+v %+v %+v", c.Inputs, c.Outputs, c.Checks)
+	}
+	if want := "# Stage 02\n\n**Role:** You gather.\n\n1. Collect.\n2. Sort\n   well.\n\n**Do not:** trust pages.\n"; c.Process != want {
+		t.Errorf("%q\nwant %q", c.Process, want)
+	}
+	for _, src := range []string{"- Inputs: a.md\n- Note: x\n", "Just text.\n- one\n- two\n"} {
+		if _, st, _ := oneStage(t, src); kinds(st.Contract) != "" || st.Contract.Process != src {
+			t.Errorf("%q: %s %q", src, kinds(st.Contract), st.Contract.Process)
 		}
 	}
 }

@@ -213,13 +213,13 @@ func layerWord(s string) (Layer, bool) {
 
 func saysOptional(s string) bool {
 	f := fold(s)
-	for _, w := range optionalWords.list {
-		if i := strings.Index(f, fold(w)); i >= 0 && !strings.HasSuffix(strings.TrimSpace(f[:i]), "not") {
+	for _, w := range optionalWords.folded() {
+		if i := strings.Index(f, w); i >= 0 && !strings.HasSuffix(strings.TrimSpace(f[:i]), "not") {
 			return true
 		}
 	}
-	for _, w := range optionalPhrases.list {
-		if strings.Contains(f, fold(w)) {
+	for _, w := range optionalPhrases.folded() {
+		if strings.Contains(f, w) {
 			return true
 		}
 	}
@@ -229,8 +229,8 @@ func saysOptional(s string) bool {
 // forbids: "Do not read ...", "Never ...".
 func forbids(s string) bool {
 	f := fold(plain(s))
-	for _, w := range notWords.list {
-		if strings.HasPrefix(f, fold(w)+" ") || (w == "do not" || w == "don't" || w == "never") && strings.Contains(f, w+" ") {
+	for _, w := range notWords.folded() {
+		if strings.HasPrefix(f, w+" ") || (w == "do not" || w == "don't" || w == "never") && strings.Contains(f, w+" ") {
 			return true
 		}
 	}

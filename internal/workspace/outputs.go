@@ -103,6 +103,9 @@ func (r *reader) outputLine(l line, bullet bool) bool {
 			}
 		}
 	}
+	if label, _, ok := strings.Cut(s, ":"); ok && len(refs) == 0 && r.words.kind(label) != "" && r.words.kind(label) != KindOutputs {
+		return false // "Review gate: a person reads a.md"
+	}
 	if len(refs) == 0 && bullet {
 		refs, rest = r.spansIn(s)
 		if len(refs) > 0 {

@@ -94,16 +94,22 @@ var (
 
 // wordList is a set of words, folded when it is first asked.
 type wordList struct {
-	list []string
-	set  func() map[string]bool
+	set    func() map[string]bool
+	folded func() []string // in the order of the table
 }
 
 func words(bars string) wordList {
-	list := strings.Split(bars, "|")
-	return wordList{list, sync.OnceValue(func() map[string]bool {
-		m := make(map[string]bool, len(list))
-		for _, w := range list {
-			m[fold(w)] = true
+	folded := sync.OnceValue(func() []string {
+		list := strings.Split(bars, "|")
+		for i, w := range list {
+			list[i] = fold(w)
+		}
+		return list
+	})
+	return wordList{folded: folded, set: sync.OnceValue(func() map[string]bool {
+		m := make(map[string]bool)
+		for _, w := range folded() {
+			m[w] = true
 		}
 		return m
 	})}
