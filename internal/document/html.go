@@ -39,7 +39,7 @@ func readHTML(ctx context.Context, name, text string) (doc Doc, err error) {
 	clean(root)
 	rest := measure(root)
 	main, readTitle := mainContent(root, pageURL(name))
-	if main == nil || measure(main)*5 < rest {
+	if main == nil || measure(main) < fewChars && measure(main)*5 < rest {
 		main = withoutChrome(root)
 	}
 	if err := ctx.Err(); err != nil {

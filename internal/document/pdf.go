@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"strings"
 	"sync"
 	"time"
@@ -147,14 +148,9 @@ func readPages(ctx context.Context, inst pdfium.Pdfium, data []byte, opt Options
 			read = i
 			break
 		}
-		page, err := inst.GetPageTextStructured(&requests.GetPageTextStructured{
-			Page: requests.Page{ByIndex: &requests.PageByIndex{Document: opened.Document, Index: i}},
-			Mode: requests.GetPageTextStructuredModeRects, CollectFontInformation: true,
-		})
-		if err != nil {
+		if err := set.add(inst, requests.Page{ByIndex: &requests.PageByIndex{Document: opened.Document, Index: i}}); err != nil {
 			return Doc{}, fmt.Errorf("page %d of the PDF cannot be read: %w", i+1, err)
 		}
-		set.add(page.Rects)
 	}
 	if read < count.PageCount {
 		doc.Cut = fmt.Sprintf("only the first %d of %d pages are given", read, count.PageCount)
@@ -176,8 +172,7 @@ func metaTitle(inst pdfium.Pdfium, doc references.FPDF_DOCUMENT) string {
 	}
 	for _, t := range meta.Tags {
 		v := strings.TrimSpace(strings.Trim(t.Value, "\x00"))
-		low := strings.ToLower(v)
-		if t.Tag == "Title" && low != "untitled" && !strings.HasSuffix(low, ".doc") && !strings.HasSuffix(low, ".docx") && !strings.HasSuffix(low, ".tex") {
+		if t.Tag == "Title" && !strings.EqualFold(v, "untitled") && !strings.ContainsAny(v, "\\/") && path.Ext(v) == "" {
 			return v
 		}
 	}

@@ -7,15 +7,17 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/klippa-app/go-pdfium/responses"
+	"github.com/klippa-app/go-pdfium"
+	"github.com/klippa-app/go-pdfium/references"
+	"github.com/klippa-app/go-pdfium/requests"
 )
 
 // pdfLine is one line of a page.
 type pdfLine struct {
-	text        string
-	size        float64 // of its letters, points
-	top, bottom float64
-	newPage     bool // first line of its page
+	text    string
+	size    float64 // of its letters, points
+	base    float64 // height of its base line, points from the page's bottom
+	newPage bool    // first line of its page
 }
 
 // pdfText gathers the lines of a PDF and makes paragraphs and headings of
@@ -25,58 +27,113 @@ type pdfText struct {
 	bytes int
 }
 
-// add takes the pieces of one page, which stand in reading order.
-func (t *pdfText) add(rects []*responses.GetPageTextStructuredRect) {
-	first := true
-	right := 0.0
-	for _, r := range rects {
-		text := strings.Join(strings.Fields(strings.Map(printable, r.Text)), " ")
-		if text == "" {
-			continue
-		}
-		size := math.Abs(r.PointPosition.Top - r.PointPosition.Bottom)
-		if f := r.FontInformation; f != nil {
-			if size = f.RenderedSize; size <= 0 {
-				size = f.Size
-			}
-		}
-		top, bottom, left := r.PointPosition.Top, r.PointPosition.Bottom, r.PointPosition.Left
-		if last := len(t.lines) - 1; !first && sameLine(t.lines[last], top, bottom) && left >= right-size {
-			l := &t.lines[last]
-			if left-right > size*0.15 || startsWithSpace(r.Text) {
-				l.text += " "
-			}
-			l.text += text
-			l.size = max(l.size, size)
-			l.top, l.bottom = max(l.top, top), min(l.bottom, bottom)
-		} else {
-			t.lines = append(t.lines, pdfLine{text: text, size: size, top: top, bottom: bottom, newPage: first})
-		}
-		right = r.PointPosition.Right
-		t.bytes += len(text) + 1
-		first = false
+// add takes the letters of one page, which stand in reading order; PDFium puts
+// spaces and line ends between them where the page shows them. Each letter
+// costs a call into the engine, so size and place are asked for once a line.
+func (t *pdfText) add(inst pdfium.Pdfium, page requests.Page) error {
+	loaded, err := inst.FPDFText_LoadPage(&requests.FPDFText_LoadPage{Page: page})
+	if err != nil {
+		return err
 	}
+	defer func() { _, _ = inst.FPDFText_ClosePage(&requests.FPDFText_ClosePage{TextPage: loaded.TextPage}) }()
+	count, err := inst.FPDFText_CountChars(&requests.FPDFText_CountChars{TextPage: loaded.TextPage})
+	if err != nil {
+		return err
+	}
+	line := lineUnderWay{set: t, inst: inst, page: loaded.TextPage, first: true}
+	for i := range count.Count {
+		c, err := inst.FPDFText_GetUnicode(&requests.FPDFText_GetUnicode{TextPage: loaded.TextPage, Index: i})
+		if err != nil {
+			return err
+		}
+		if err := line.letter(i, rune(c.Unicode)); err != nil {
+			return err
+		}
+	}
+	return line.end()
 }
 
-// sameLine says that a piece stands beside a line: half of the lower of the
-// two lies within the other.
-func sameLine(l pdfLine, top, bottom float64) bool {
-	overlap := min(l.top, top) - max(l.bottom, bottom)
-	return overlap > 0.5*min(l.top-l.bottom, top-bottom)
+// lineUnderWay gathers the letters of one line of a page.
+type lineUnderWay struct {
+	set     *pdfText
+	inst    pdfium.Pdfium
+	page    references.FPDF_TEXTPAGE
+	text    strings.Builder
+	letters []int // indexes of what is no space
+	first   bool  // of the page
+}
+
+func (u *lineUnderWay) letter(i int, r rune) error {
+	if r == '\n' || r == '\r' {
+		return u.end()
+	}
+	if r = printable(r); r != ' ' {
+		u.letters = append(u.letters, i)
+	}
+	u.text.WriteRune(r)
+	if r == '\u00ad' { // the word goes on in the next line
+		return u.end()
+	}
+	return nil
+}
+
+func (u *lineUnderWay) end() error {
+	line := pdfLine{text: strings.Join(strings.Fields(u.text.String()), " "), newPage: u.first}
+	letters := u.letters
+	u.text.Reset()
+	u.letters = u.letters[:0]
+	if line.text == "" || len(letters) == 0 {
+		return nil
+	}
+	if err := line.measure(u.inst, u.page, letters[len(letters)/2]); err != nil {
+		return err
+	}
+	u.set.lines = append(u.set.lines, line)
+	u.set.bytes += len(line.text) + 1
+	u.first = false
+	return nil
+}
+
+// measure asks for the size of a letter as the page shows it, and for the
+// height of its line.
+func (l *pdfLine) measure(inst pdfium.Pdfium, page references.FPDF_TEXTPAGE, letter int) error {
+	size, err := inst.FPDFText_GetFontSize(&requests.FPDFText_GetFontSize{TextPage: page, Index: letter})
+	if err != nil {
+		return err
+	}
+	scale := 1.0
+	if m, err := inst.FPDFText_GetMatrix(&requests.FPDFText_GetMatrix{TextPage: page, Index: letter}); err == nil {
+		if s := math.Hypot(float64(m.Matrix.C), float64(m.Matrix.D)); s > 0 {
+			scale = s
+		}
+	}
+	l.size = math.Round(size.FontSize*scale*2) / 2
+	at, err := inst.FPDFText_GetCharOrigin(&requests.FPDFText_GetCharOrigin{TextPage: page, Index: letter})
+	if err != nil {
+		return err
+	}
+	l.base = at.Y
+	return nil
+}
+
+// commonest gives the size that most letters have, the smaller of equals.
+func commonest(sizes map[float64]int) float64 {
+	best, most := 0.0, 0
+	for s, n := range sizes {
+		if n > most || n == most && s < best {
+			best, most = s, n
+		}
+	}
+	return best
 }
 
 // body is the size in which most of the text is set.
 func (t *pdfText) body() float64 {
 	chars := map[float64]int{}
-	best, most := 0.0, 0
 	for _, l := range t.lines {
-		s := math.Round(l.size*2) / 2
-		chars[s] += len(l.text)
-		if n := chars[s]; n > most || n == most && s < best {
-			best, most = s, n
-		}
+		chars[l.size] += len(l.text)
 	}
-	return best
+	return commonest(chars)
 }
 
 // markdown joins lines to paragraphs. A short line in larger letters is a
@@ -109,13 +166,8 @@ func (t *pdfText) markdown() string {
 	return strings.NewReplacer("\u00ad\n", "-\n", "\u00ad", "").Replace(string(out))
 }
 
-func startsWithSpace(s string) bool {
-	r, _ := utf8.DecodeRuneInString(s)
-	return unicode.IsSpace(r)
-}
-
 func headingLevel(l pdfLine, body float64) int {
-	if body <= 0 || len(l.text) > 150 || !strings.ContainsFunc(l.text, unicode.IsLetter) {
+	if body <= 0 || len(l.text) > 150 || strings.Contains(l.text, ". . .") || !strings.ContainsFunc(l.text, unicode.IsLetter) {
 		return 0
 	}
 	switch ratio := l.size / body; {
@@ -131,14 +183,14 @@ func headingLevel(l pdfLine, body float64) int {
 
 // near says that l follows prev at the distance of lines, not of paragraphs.
 func near(prev, l pdfLine) bool {
-	return prev.bottom-l.top < 0.9*max(prev.size, l.size)
+	return prev.base-l.base < 1.6*max(prev.size, l.size)
 }
 
 func paragraphEnds(prev, l pdfLine) bool {
 	if l.newPage {
 		return strings.HasSuffix(prev.text, ".") || strings.HasSuffix(prev.text, ":")
 	}
-	return !near(prev, l) || l.top > prev.top || bullet(l.text) != l.text
+	return !near(prev, l) || l.base > prev.base || bullet(l.text) != l.text
 }
 
 // hyphenated says that a word goes on from one line to the next.
@@ -168,7 +220,7 @@ func printable(r rune) rune {
 	switch {
 	case r == '\x02' || r == '\ufffe':
 		return '\u00ad'
-	case unicode.IsControl(r) || r == utf8.RuneError:
+	case unicode.IsControl(r) || unicode.IsSpace(r) || r == utf8.RuneError || !utf8.ValidRune(r):
 		return ' '
 	}
 	return r
