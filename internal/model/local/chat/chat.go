@@ -162,7 +162,7 @@ func (t Tool) spec() string {
 	if len(schema) == 0 {
 		schema = json.RawMessage(`{"type": "object", "properties": {}}`)
 	}
-	return spaced([]byte(fmt.Sprintf(`{"type":"function","function":{"name":%s,"description":%s,"parameters":%s}}`,
+	return Spaced([]byte(fmt.Sprintf(`{"type":"function","function":{"name":%s,"description":%s,"parameters":%s}}`,
 		quoted(t.Name), quoted(t.Description), schema)))
 }
 
@@ -218,7 +218,7 @@ func (c Call) arguments() string {
 	if !json.Valid([]byte(c.Arguments)) {
 		return quoted(c.Arguments)
 	}
-	return spaced([]byte(c.Arguments))
+	return Spaced([]byte(c.Arguments))
 }
 
 // parts puts JSON and control texts back in place of their marks.
@@ -256,9 +256,9 @@ func quoted(s string) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// spaced writes JSON on one line with a space after each comma and colon, as
+// Spaced writes JSON on one line with a space after each comma and colon, as
 // models were taught it. What is no JSON comes back as it is.
-func spaced(raw []byte) string {
+func Spaced(raw []byte) string {
 	var compact bytes.Buffer
 	if json.Compact(&compact, raw) != nil {
 		return string(raw)

@@ -243,6 +243,9 @@ func (w *work) constrain() error {
 		return badRequest("tool_choice asks for a call, and there are no tools")
 	}
 	schema, asJSON := w.schema()
+	if asJSON && !must {
+		w.describe(schema)
+	}
 	switch {
 	case must:
 		w.grammar, err = gbnf.Call(callable)
@@ -305,4 +308,22 @@ func (w *work) schema() (json.RawMessage, bool) {
 		return json.RawMessage(`{"type":"object"}`), true
 	}
 	return nil, false
+}
+
+// maxDescribed is the largest schema that is shown to the model, in bytes.
+const maxDescribed = 8 << 10
+
+// describe tells the model which JSON it is held to. Without that a small model
+// fills in the fields without knowing what they mean.
+func (w *work) describe(schema json.RawMessage) {
+	text := chat.Spaced(schema)
+	if len(text) > maxDescribed || w.Format.Type != "json_schema" {
+		return
+	}
+	said := "Reply with JSON that satisfies this JSON Schema:\n" + text
+	if n := len(w.messages) - 1; w.messages[n].Role == "user" {
+		w.messages[n].Content += "\n\n" + said
+	} else {
+		w.messages = append(w.messages, chat.Message{Role: "user", Content: said})
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 )
 
 // node is a JSON value whose members keep their order.
@@ -38,7 +39,7 @@ func parse(raw []byte) (node, error) {
 	if err != nil {
 		return node{}, fmt.Errorf("read the schema: %w", err)
 	}
-	if d.More() {
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return node{}, errors.New("read the schema: text after its end")
 	}
 	return n, nil
