@@ -19,7 +19,7 @@ var ErrNoItem = errors.New("the stage runs once per item and no item was given")
 // section, merge conflict), *PlaceholderError, *workspace.OutsideError and
 // ErrNoItem. Inputs that are optional and not there are left out.
 func Build(fsys fs.FS, w *workspace.Workspace, st *workspace.Stage, opt Options) (*Context, error) {
-	b := &builder{fsys: remember(fsys), w: w, st: st, opt: opt, values: values(st, opt), files: map[string]string{}, seen: map[place]bool{}}
+	b := &builder{fsys: remember(fsys, w), w: w, st: st, opt: opt, values: values(st, opt), files: map[string]string{}, seen: map[place]bool{}}
 	if !opt.Probe {
 		if st.Contract.ForEach != nil && opt.Item == nil {
 			return nil, fmt.Errorf("%s: %w", st.Name, ErrNoItem)
@@ -42,7 +42,7 @@ func Build(fsys fs.FS, w *workspace.Workspace, st *workspace.Stage, opt Options)
 // does, without building a prompt: workspace path -> SHA-256 in hex. Files that
 // are not there are left out.
 func Files(fsys fs.FS, w *workspace.Workspace, st *workspace.Stage) (map[string]string, error) {
-	b := &builder{fsys: remember(fsys), w: w, st: st, files: map[string]string{}, hashOnly: true, seen: map[place]bool{}}
+	b := &builder{fsys: remember(fsys, w), w: w, st: st, files: map[string]string{}, hashOnly: true, seen: map[place]bool{}}
 	if err := b.gather(); err != nil {
 		return nil, err
 	}

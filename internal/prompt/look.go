@@ -1,6 +1,12 @@
 package prompt
 
-import "io/fs"
+import (
+	"io/fs"
+	"path"
+	"time"
+
+	"towpath/internal/workspace"
+)
 
 // looked remembers what was looked at while one context is built: the inputs
 // of a stage lie in the same few folders, and finding out whether a folder is a
@@ -15,10 +21,32 @@ type look struct {
 	err  error
 }
 
-func remember(fsys fs.FS) *looked { return &looked{fsys, map[string]look{}} }
+// remember begins with what reading the workspace found out already: where its
+// stages lie, links resolved.
+func remember(fsys fs.FS, w *workspace.Workspace) *looked {
+	l := &looked{fsys, make(map[string]look, 16)}
+	for _, st := range w.Stages {
+		for dir := st.Dir; dir != "." && dir != ""; dir = path.Dir(dir) {
+			if _, ok := l.seen[dir]; ok {
+				break
+			}
+			l.seen[dir] = look{info: folder{}}
+		}
+	}
+	for _, name := range w.Config {
+		if dir := path.Dir(name); dir == path.Join(w.Dir, "_config") {
+			l.seen[dir] = look{info: folder{}}
+			break
+		}
+	}
+	return l
+}
 
 // Lstat describes a name without following it, once.
 func (l *looked) Lstat(name string) (fs.FileInfo, error) {
+	if name == "." {
+		return folder{}, nil
+	}
 	if known, ok := l.seen[name]; ok {
 		return known.info, known.err
 	}
@@ -38,3 +66,13 @@ func (l *looked) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir
 
 // ReadFile reads a file whole.
 func (l *looked) ReadFile(name string) ([]byte, error) { return fs.ReadFile(l.FS, name) }
+
+// folder describes what is known to be a folder and no link.
+type folder struct{}
+
+func (folder) Name() string       { return "." }
+func (folder) Size() int64        { return 0 }
+func (folder) Mode() fs.FileMode  { return fs.ModeDir | 0o555 }
+func (folder) ModTime() time.Time { return time.Time{} }
+func (folder) IsDir() bool        { return true }
+func (folder) Sys() any           { return nil }

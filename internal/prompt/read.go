@@ -49,30 +49,25 @@ func (p *Part) setText(text string) {
 	p.Tokens = Estimate(text)
 }
 
-// load reads a file whole, within the bounds. Its size is asked first, which
-// Resolve has done for most: what is no regular file could block for ever.
+// load reads a file whole, within the bounds. What Resolve looked at is known:
+// it is not asked again, and what is no regular file is never opened.
 func (b *builder) load(name string, in workspace.Input) ([]byte, error) {
-	info, err := b.fsys.Lstat(name)
-	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
-		info, err = b.fsys.Stat(name)
-	}
-	if err != nil {
-		return nil, b.unreadable(name, in, err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, b.fault(name, in, CodeUnreadable, "is not a regular file", "name a file", nil)
-	}
 	tooLarge := func() error {
 		return b.fault(name, in, CodeTooLarge, fmt.Sprintf("is larger than %d MiB", MaxFile>>20), "name a part of it that the stage needs", nil)
 	}
-	if info.Size() > MaxFile {
-		return nil, tooLarge()
+	if known, ok := b.fsys.seen[name]; ok && known.err == nil {
+		if !known.info.Mode().IsRegular() {
+			return nil, b.fault(name, in, CodeUnreadable, "is not a regular file", "name a file", nil)
+		}
+		if known.info.Size() > MaxFile {
+			return nil, tooLarge()
+		}
 	}
 	data, err := b.fsys.ReadFile(name)
 	if err != nil {
 		return nil, b.unreadable(name, in, err)
 	}
-	if len(data) > MaxFile { // it grew
+	if len(data) > MaxFile {
 		return nil, tooLarge()
 	}
 	if b.size += int64(len(data)); b.size > MaxTotal {
