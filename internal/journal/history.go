@@ -284,7 +284,7 @@ func (x *expander) expand(e *Event) error {
 	if r == nil {
 		return nil
 	}
-	if r.Base != 0 {
+	if r.Base != 0 || r.Shared != 0 {
 		base, ok := x.calls[r.Base]
 		if !ok || r.Shared < 0 || r.Shared > len(base) {
 			return fmt.Errorf("the request begins like event %d, which does not have %d messages", r.Base, r.Shared)
