@@ -285,34 +285,39 @@ func TestKillWhileAnOutputIsMadeAgainGoesOnWithIt(t *testing.T) {
 
 func TestEffectWithoutConfirmationIsNeverRepeatedUnasked(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, crashing(), crashAnswer)
-	if _, killed, out := b.spawn(childAll+"=1", childKill+"=effect"); !killed {
-		t.Fatalf("the child was not killed: %s", out)
-	}
-	for range 2 {
-		code, _, out := b.spawn(childAll + "=1")
-		if code != engine.CodePerson {
-			t.Fatalf("the next run ended %d: %s", code, out)
-		}
-		contains(t, "the message", out, "ledger note", "towpath answer 01-scope done|repeat|skip")
-	}
-	if got := b.ledger.lines(); len(got) != 1 {
-		t.Fatalf("the ledger has %q", got)
-	}
-	if _, err := b.engine().Answer("1", "perhaps"); engine.ExitCode(err) != engine.CodeUsage {
-		t.Errorf("an answer that is none gave %v", err)
-	}
-	if _, err := b.engine().Answer("1", engine.AnswerDone); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.engine().Answer("1", engine.AnswerDone); engine.ExitCode(err) != engine.CodeUsage {
-		t.Errorf("a second answer gave %v", err)
-	}
-	if code, _, out := b.spawn(childAll + "=1"); code != 0 {
-		t.Fatalf("the run after the answer ended %d: %s", code, out)
-	}
-	if got := b.ledger.lines(); !slices.Equal(got, []string{"effect 1", "effect 2"}) {
-		t.Errorf("the ledger has %q", got)
+	for answer, ledger := range map[engine.Answer]string{
+		engine.AnswerDone:   "effect 1, effect 2",
+		engine.AnswerRepeat: "effect 1, effect 1, effect 2",
+		engine.AnswerSkip:   "effect 1, effect 2",
+	} {
+		t.Run(string(answer), func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, crashing(), crashAnswer)
+			if _, killed, out := b.spawn(childAll+"=1", childKill+"=effect"); !killed {
+				t.Fatalf("the child was not killed: %s", out)
+			}
+			for range 2 {
+				code, _, out := b.spawn(childAll + "=1")
+				if code != engine.CodePerson {
+					t.Fatalf("the next run ended %d: %s", code, out)
+				}
+				contains(t, "the message", out, "ledger note", "towpath answer 01-scope done|repeat|skip")
+			}
+			wants(t, "the ledger", strings.Join(b.ledger.lines(), ", "), "effect 1")
+			if _, err := b.engine().Answer("1", "perhaps"); engine.ExitCode(err) != engine.CodeUsage {
+				t.Errorf("an answer that is none gave %v", err)
+			}
+			if _, err := b.engine().Answer("1", answer); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := b.engine().Answer("1", answer); engine.ExitCode(err) != engine.CodeUsage {
+				t.Errorf("a second answer gave %v", err)
+			}
+			if code, _, out := b.spawn(childAll + "=1"); code != 0 {
+				t.Fatalf("the run after the answer ended %d: %s", code, out)
+			}
+			wants(t, "the ledger", strings.Join(b.ledger.lines(), ", "), ledger)
+		})
 	}
 }
 

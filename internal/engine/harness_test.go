@@ -255,7 +255,7 @@ func (s servers) Known(name string) ([]tool.Spec, bool) {
 	if name != "ledger" {
 		return nil, false
 	}
-	return []tool.Spec{noteSpec, readSpec}, true
+	return []tool.Spec{noteSpec, readSpec, wipeSpec}, true
 }
 
 func (s servers) Names() []string { return []string{"ledger"} }
@@ -272,12 +272,14 @@ var (
 		Input: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`)}
 	readSpec = tool.Spec{Server: "ledger", Name: "read", Description: "Gives the ledger.", ReadOnly: true,
 		Input: json.RawMessage(`{"type":"object","properties":{}}`)}
+	wipeSpec = tool.Spec{Server: "ledger", Name: "wipe", Description: "Empties the ledger.", Destructive: true,
+		Input: json.RawMessage(`{"type":"object","properties":{}}`)}
 )
 
 func (l *ledger) Name() string { return "ledger" }
 func (l *ledger) Close() error { l.closed++; return nil }
 func (l *ledger) Tools(context.Context) ([]tool.Tool, error) {
-	return []tool.Tool{noteTool{l}, readTool{l}}, nil
+	return []tool.Tool{noteTool{l}, readTool{l}, wipeTool{l}}, nil
 }
 
 func (l *ledger) lines() []string {
@@ -317,6 +319,13 @@ type readTool struct{ l *ledger }
 func (r readTool) Spec() tool.Spec { return readSpec }
 func (r readTool) Call(context.Context, json.RawMessage) (tool.Result, error) {
 	return tool.Result{Text: strings.Join(r.l.lines(), "\n")}, nil
+}
+
+type wipeTool struct{ l *ledger }
+
+func (w wipeTool) Spec() tool.Spec { return wipeSpec }
+func (w wipeTool) Call(context.Context, json.RawMessage) (tool.Result, error) {
+	return tool.Result{Text: "empty now"}, os.WriteFile(w.l.path, nil, 0o644)
 }
 
 // user is the text of the user's messages of a request.

@@ -54,20 +54,24 @@ func parseStop(st *workspace.Stage) (stop, error) {
 }
 
 func parseTime(value string) (time.Duration, error) {
-	if d, err := time.ParseDuration(strings.ReplaceAll(value, " ", "")); err == nil && d > 0 {
+	wrong := fmt.Errorf("%q is not a time of at most %d hours; write it as 90s, 30m or 1h", value, maxHours)
+	if d, err := time.ParseDuration(strings.ReplaceAll(value, " ", "")); err == nil && d > 0 && d <= maxHours*time.Hour {
 		return d, nil
 	}
 	m := duration.FindStringSubmatch(value)
 	if m == nil {
-		return 0, fmt.Errorf("%q is not a time; write it as 90s, 30m or 1h", value)
-	}
-	n, err := strconv.ParseFloat(m[1], 64)
-	if err != nil || n <= 0 {
-		return 0, fmt.Errorf("%q is not a time; write it as 90s, 30m or 1h", value)
+		return 0, wrong
 	}
 	unit := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour}[m[2][0]]
+	n, err := strconv.ParseFloat(m[1], 64)
+	if err != nil || n <= 0 || n > float64(maxHours*time.Hour/unit) {
+		return 0, wrong
+	}
 	return time.Duration(n * float64(unit)), nil
 }
+
+// maxHours bounds the time of a stage.
+const maxHours = 1000
 
 func parseCount(value string) (int, error) {
 	n, err := strconv.Atoi(strings.NewReplacer(",", "", "_", "", " ", "").Replace(value))

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"time"
 
 	"towpath/internal/engine"
 	"towpath/internal/model"
@@ -9,7 +10,8 @@ import (
 	"towpath/internal/workspace"
 )
 
-// served gives every stage the scripted server's model.
+// served gives every stage the scripted server's model, wired as the program
+// wires it but for the length of the waits.
 type served struct{ url string }
 
 func (s served) Choose(ctx context.Context, _ *workspace.Stage, _ string) (engine.Chosen, error) {
@@ -18,7 +20,8 @@ func (s served) Choose(ctx context.Context, _ *workspace.Stage, _ string) (engin
 	if err != nil {
 		return engine.Chosen{}, err
 	}
-	return engine.Chosen{Model: model.Journaled(m, info.ID), Info: info}, nil
+	patient := model.Retry(model.Journaled(m, info.ID), model.RetryPolicy{Wait: time.Millisecond, Cap: 20 * time.Millisecond})
+	return engine.Chosen{Model: patient, Info: info}, nil
 }
 
 func (s served) Known(*workspace.Stage) model.Info { return model.Info{ID: "ollama/test"} }
