@@ -99,16 +99,21 @@ func (h *History) next(now time.Time) (at string, n int, err error) {
 
 // folders lists the run folders in no order, with what their names alone say.
 func (h *History) folders() ([]runName, error) {
-	list, err := fs.ReadDir(h.tree.FS(), path.Join(h.dir, historyDir))
+	d, err := h.tree.Open(path.Join(h.dir, historyDir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
+	defer d.Close()
+	list, err := d.Readdirnames(-1)
+	if err != nil {
+		return nil, fmt.Errorf("listing the history: %w", err)
+	}
 	var all []runName
-	for _, d := range list {
-		if n, ok := parseName(d.Name()); ok && d.IsDir() {
+	for _, name := range list {
+		if n, ok := parseName(name); ok {
 			all = append(all, n)
 		}
 	}
