@@ -33,8 +33,8 @@ type Chosen struct {
 // Models finds the model for a stage.
 type Models interface {
 	// Choose gives the model for a stage and a purpose ("turn"), ready to be
-	// called: its server answers and has it. It is asked before anything is
-	// spent, and once more when the stage runs. An error says what to do.
+	// called: its server answers and has it. It is asked once for each stage
+	// that a run may reach, before anything is spent. An error says what to do.
 	Choose(ctx context.Context, st *workspace.Stage, purpose string) (Chosen, error)
 	// Known gives what is known of that model without asking any server.
 	Known(st *workspace.Stage) model.Info
@@ -62,14 +62,14 @@ type Config struct {
 	Workspace *workspace.Workspace
 	Models    Models
 	Servers   Servers
-	Vars      map[string]string // [vars] of the settings
-	Limits    agent.Limits      // of a turn, where the contract says nothing
-	Secrets   []string          // values that must not reach the journal or an output
-	Clock     func() time.Time  // nil is time.Now
-	Observe   func(journal.Event)
-	Actor     string // the user's name, for decisions
-	Attended  bool   // a person watches
-	Version   string // of the program, for the journal
+	Vars      map[string]string   // [vars] of the settings
+	Limits    agent.Limits        // of a turn, where the contract says nothing
+	Secrets   []string            // values that must not reach the journal or an output
+	Clock     func() time.Time    // nil is time.Now
+	Observe   func(journal.Event) // sees every event of a Run, one at a time; must not call the Engine's writing methods
+	Actor     string              // the user's name, for decisions
+	Attended  bool                // a person watches
+	Version   string              // of the program, for the journal
 
 	// Approve asks the person who watches for leave to make a call; nil means
 	// that nobody can be asked. See agent.Turn.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"towpath/internal/journal"
@@ -47,8 +48,11 @@ func (d *drive) wrote() { d.seen = nil }
 // *Error. Exited is filled in either case and was the last event observed.
 func (e *Engine) Run(ctx context.Context, opt Options) (journal.Exited, error) {
 	var last *journal.Exited
+	var one sync.Mutex
 	watched := *e
 	watched.observe = func(ev journal.Event) {
+		one.Lock()
+		defer one.Unlock()
 		last = nil
 		if ev.Type == journal.Exit {
 			last = ev.Exit
