@@ -258,7 +258,9 @@ func (c *core) send(w http.ResponseWriter, r *http.Request, req Request, p proto
 		u = reply.count(u)
 		body, end = p.pieces(c, req, reply.limited(p.maxOutput(req)), u)
 	}
-	w.Header().Set("Content-Type", p.contentType())
+	if w.Header().Get("Content-Type") == "" {
+		w.Header().Set("Content-Type", p.contentType())
+	}
 	return c.write(w, r, reply, body, end)
 }
 

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,7 +39,7 @@ func (m *served) Call(ctx context.Context, req model.Request, emit func(model.De
 		}
 		m.learn(err)
 		if err == nil && body.ToolChoice != nil && len(reply.ToolCalls) == 0 && reply.Finish == model.FinishStop {
-			no.toolChoice = true // taken, and not honoured
+			no.ignoresChoice = true
 			m.client.remember(m.name, no)
 		}
 		return reply, named(err, m.id())
@@ -99,8 +100,9 @@ func (m *served) once(ctx context.Context, req model.Request, body chatRequest, 
 		return model.Reply{}, c.mend(err)
 	}
 	defer s.Close()
-	r := reading{m: m, s: s, emit: emit, started: started, acc: stream.New(stream.Options{Tools: req.Tools, Schema: len(req.Schema) > 0, Emit: emit})}
-	if strings.Contains(s.Type, "json") && !strings.Contains(s.Type, "ndjson") && !strings.Contains(s.Type, "jsonl") {
+	in := bufio.NewReader(s)
+	r := reading{m: m, s: s, in: in, emit: emit, started: started, acc: stream.New(stream.Options{Tools: req.Tools, Schema: len(req.Schema) > 0, Emit: emit})}
+	if first, _ := in.Peek(1); strings.Contains(s.Type, "json") && string(first) == "{" {
 		err = r.single()
 	} else {
 		err = r.events(ctx)
@@ -153,6 +155,7 @@ func finishOf(reason string) model.Finish {
 type reading struct {
 	m       *served
 	s       *endpoint.Stream
+	in      io.Reader // reads s
 	acc     *stream.Accumulator
 	emit    func(model.Delta) // may be nil
 	started time.Time
@@ -166,7 +169,7 @@ type reading struct {
 // events reads server-sent events up to the end marker. A finish reason without
 // an end marker is an end too; usage may come after it.
 func (r *reading) events(ctx context.Context) error {
-	events := stream.NewEvents(r.s)
+	events := stream.NewEvents(r.in)
 	for {
 		ev, err := events.Next()
 		if err != nil {
@@ -213,7 +216,7 @@ func (r *reading) ended(ctx context.Context, err error) error {
 
 // single reads a reply that came in one piece, from a server that does not stream.
 func (r *reading) single() error {
-	b, err := io.ReadAll(r.s)
+	b, err := io.ReadAll(r.in)
 	if err != nil {
 		return err
 	}

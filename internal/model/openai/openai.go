@@ -172,7 +172,8 @@ func (c *Client) info(w wireModel) model.Info {
 	if n := c.windows[w.ID]; n > 0 {
 		info.Window = n
 	}
-	info.Required = !c.refused[w.ID].toolChoice
+	no := c.refused[w.ID]
+	info.Required = !no.toolChoice && !no.ignoresChoice
 	c.mu.Unlock()
 	if info.Window == 0 || c.cfg.MaxWindow > 0 && c.cfg.MaxWindow < info.Window {
 		info.Window = c.cfg.MaxWindow

@@ -82,6 +82,7 @@ func TestStreamsThatAreWhole(t *testing.T) {
 		"null choices":               events(`{"choices":null}`, hello, stop, done),
 		"other choices":              events(hello, `{"choices":[{"index":1,"delta":{"content":"Bye"}}]}`, stop, done),
 		"content in parts":           events(`{"choices":[{"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"Hello"}]}}]}`, stop),
+		"events called JSON":         {Header: map[string][]string{"Content-Type": {"application/json"}}, Raw: events(hello, stop, done).Raw},
 		"one piece":                  {Header: map[string][]string{"Content-Type": {"application/json"}}, Raw: []string{`{"model":"test","choices":[{"message":{"content":"Hello"},"finish_reason":"stop"}]}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -322,6 +323,16 @@ func TestRefusedFieldsAreLeftOutAndRemembered(t *testing.T) {
 	info, err := m.(model.Describer).Describe(t.Context())
 	if err != nil || info.Required {
 		t.Errorf("Required = %v, %v; want false after the refusal", info.Required, err)
+	}
+}
+
+func TestValueThatIsRefusedIsNotLeftOutSilently(t *testing.T) {
+	t.Parallel()
+	m, srv := serve(t, fakeserver.Script{Replies: []fakeserver.Reply{{Status: 400, Times: -1,
+		Body: `{"error":{"message":"max_tokens must be less than or equal to 1024","param":"max_tokens"}}`}}})
+	_, err := m.Call(t.Context(), user("Hello"), nil)
+	if e := wantKind(t, err, model.KindRequest); !strings.Contains(e.Error(), "1024") || len(srv.Chats()) != 1 {
+		t.Errorf("%v after %d requests", e, len(srv.Chats()))
 	}
 }
 

@@ -73,8 +73,11 @@ type refusedFields struct {
 	usage       bool // stream_options
 	temperature bool
 	toolChoice  bool
-	limit       int // fields for the length of a reply: how many were refused
-	format      int // forms of response_format: how many were refused
+	// ignoresChoice is set where tool_choice was taken once and not honoured; it is
+	// sent all the same.
+	ignoresChoice bool
+	limit         int // fields for the length of a reply: how many were refused
+	format        int // forms of response_format: how many were refused
 }
 
 // body makes the request that the server takes, as far as is known.
@@ -238,6 +241,11 @@ func without(no refusedFields, r *endpoint.Refusal, b chatRequest) (refusedField
 // declines says whether a server's words are about a field that it does not
 // take, rather than about its value.
 func declines(text string) bool {
+	for _, w := range []string{"less than", "at most", "too large", "too high", "greater than", "between", "<=", "exceed"} {
+		if strings.Contains(text, w) {
+			return false
+		}
+	}
 	for _, w := range []string{"unsupported", "not support", "unknown", "unrecognized", "unexpected", "not permitted", "extra", "invalid", "not allowed",
 		"instead", "must be", "no endpoints found", "not implemented", "not available", "cannot"} {
 		if strings.Contains(text, w) {
