@@ -145,10 +145,11 @@ func (d *Doc) children(parent ast.Node, src []byte, end int) []Block {
 			continue
 		}
 		b := Block{Start: d.lineStart(position(n)), End: end}
-		b.Line = d.LineOf(b.Start)
 		if k := len(out); k > 0 {
-			out[k-1].End = max(b.Start, out[k-1].Start)
+			b.Start = max(b.Start, out[k-1].Start)
+			out[k-1].End = b.Start
 		}
+		b.Line = d.LineOf(b.Start)
 		d.fill(&b, n, src)
 		out = append(out, b)
 	}
@@ -160,7 +161,7 @@ func (d *Doc) children(parent ast.Node, src []byte, end int) []Block {
 		}
 		switch out[i].Kind {
 		case List:
-			out[i].Items = d.items(n, src, out[i].End)
+			out[i].Items = d.items(n, src, out[i].Start, out[i].End)
 		case Table:
 			d.table(&out[i], n, src)
 		}
@@ -205,18 +206,19 @@ func (d *Doc) fill(b *Block, n ast.Node, src []byte) {
 	}
 }
 
-func (d *Doc) items(list ast.Node, src []byte, end int) []Item {
+func (d *Doc) items(list ast.Node, src []byte, start, end int) []Item {
 	var out []Item
 	for n := list.FirstChild(); n != nil; n = n.NextSibling() {
 		pos := n.Pos()
 		if pos < 0 {
 			continue
 		}
-		it := Item{Start: d.lineStart(pos), End: end}
-		it.Line = d.LineOf(it.Start)
+		it := Item{Start: min(max(d.lineStart(pos), start), end), End: end}
 		if k := len(out); k > 0 {
-			out[k-1].End = max(it.Start, out[k-1].Start)
+			it.Start = max(it.Start, out[k-1].Start)
+			out[k-1].End = it.Start
 		}
+		it.Line = d.LineOf(it.Start)
 		out = append(out, it)
 	}
 	i := 0
@@ -228,7 +230,7 @@ func (d *Doc) items(list ast.Node, src []byte, end int) []Item {
 		for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 			switch c := c.(type) {
 			case *ast.List:
-				out[i].Sub = append(out[i].Sub, d.items(c, src, out[i].End)...)
+				out[i].Sub = append(out[i].Sub, d.items(c, src, out[i].Start, out[i].End)...)
 			case *ast.FencedCodeBlock, *ast.CodeBlock:
 				out[i].Code += linesOf(c, src, "")
 			case *ast.Heading, *ast.Paragraph, *ast.TextBlock:
@@ -248,7 +250,7 @@ func (d *Doc) table(b *Block, n ast.Node, src []byte) {
 			s := strings.TrimSpace(linesOf(c, src, " "))
 			row.Cells = append(row.Cells, strings.ReplaceAll(s, `\|`, "|"))
 		}
-		row.Start = d.lineStart(r.Pos())
+		row.Start = min(max(d.lineStart(r.Pos()), b.Start), b.End)
 		row.Line = d.LineOf(row.Start)
 		row.End = b.End
 		if i := strings.IndexByte(d.Text[row.Start:], '\n'); i >= 0 {

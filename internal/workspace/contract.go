@@ -201,10 +201,11 @@ func (r *reader) boldParts(every bool) []part {
 	return parts
 }
 
-var bulletLead = regexp.MustCompile(`^[-*+] +(?:\*\*)?([\p{L}][^:*` + "`" + `]{0,40}?)(?:\*\*)?:(?:\*\*)?(?:[ \t]|$)`)
+var bulletLead = regexp.MustCompile(`^([-*+] +)?(?:\*\*)?([\p{L}][^:*` + "`" + `]{0,40}?)(?:\*\*)?:(?:\*\*)?(?:[ \t]|$)`)
 
-// unbullet reads a contract that is one list, "- Inputs: a.md", as if each
-// item began with its name in bold. It takes two known names to be one.
+// unbullet reads a contract that is one list, "- Inputs: a.md", or lines such
+// as "Inputs: a.md", as if each began with its name in bold. It takes two known
+// names to be one.
 func (r *reader) unbullet() bool {
 	known := map[string]bool{}
 	var out []string
@@ -212,11 +213,14 @@ func (r *reader) unbullet() bool {
 	inList := false
 	for i, line := range strings.Split(r.doc.Text, "\n") {
 		if m := bulletLead.FindStringSubmatchIndex(line); m != nil {
-			name := line[m[2]:m[3]]
-			if k := r.words.kind(name); k != "" {
-				known[k] = true
+			name, bullet := line[m[4]:m[5]], m[2] >= 0
+			k := r.words.kind(name)
+			if k == "" && !bullet {
+				out, origin = append(out, line), append(origin, i+1)
+				continue
 			}
-			inList = true
+			known[k] = k != ""
+			inList = bullet
 			line = strings.TrimRight("**"+name+":** "+strings.TrimLeft(line[m[1]:], " \t"), " ")
 			if n := len(out); n > 0 && strings.TrimSpace(out[n-1]) != "" {
 				out, origin = append(out, ""), append(origin, i+1)
@@ -228,6 +232,7 @@ func (r *reader) unbullet() bool {
 		}
 		out, origin = append(out, line), append(origin, i+1)
 	}
+	delete(known, "")
 	if len(known) < 2 || !known[KindInputs] && !known[KindProcess] && !known[KindOutputs] {
 		return false
 	}
@@ -298,7 +303,7 @@ func (k *keeper) rest(heading, body string) {
 	if body = strings.TrimRight(body, " \t\n"); strings.TrimSpace(body) == "" || onlyRules(body) {
 		return
 	}
-	if !strings.HasSuffix(heading, "\n") && !strings.HasPrefix(body, "\n") && !strings.HasPrefix(body, " ") {
+	if !strings.HasSuffix(heading, "\n") && !strings.HasSuffix(heading, " ") && !strings.HasPrefix(body, "\n") {
 		heading += " " // a bold lead with its text on the same line
 	}
 	k.text(heading + body)

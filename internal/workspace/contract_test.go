@@ -155,6 +155,10 @@ func TestAContractThatIsOneList(t *testing.T) {
 	if want := "# Stage 02\n\n**Role:** You gather.\n\n1. Collect.\n2. Sort\n   well.\n\n**Do not:** trust pages.\n"; c.Process != want {
 		t.Errorf("%q\nwant %q", c.Process, want)
 	}
+	_, st, _ = oneStage(t, "# Stage 03\n\nInputs: `../01-scope/output/o.md`\nOutput: `output/plan.md`, one page\n\nNote: read well.\n")
+	if c := st.Contract; kinds(c) != "inputs, outputs" || show(c.Inputs) != "../01-scope/output/o.md" || showOutputs(c) != "output/plan.md (one page)" || !strings.Contains(c.Process, "Note: read well.") {
+		t.Errorf("%s %+v %s %q", kinds(c), c.Inputs, showOutputs(c), c.Process)
+	}
 	for _, src := range []string{"- Inputs: a.md\n- Note: x\n", "Just text.\n- one\n- two\n"} {
 		if _, st, _ := oneStage(t, src); kinds(st.Contract) != "" || st.Contract.Process != src {
 			t.Errorf("%q: %s %q", src, kinds(st.Contract), st.Contract.Process)

@@ -22,7 +22,7 @@ var (
 	needColumns  = words("required|mandatory|need|needed|must|обов'язково|обов'язковий|обязательно|обязательный|абавязкова|requis|obligatoire|requerido|obligatorio|" +
 		"obrigatório|obrigatória|obbligatorio|richiesto|erforderlich|pflicht|notwendig")
 	wholeFile = words("full file|full files|full|all|entire|entire file|whole file|whole|full content|full document|all sections|everything|complete|complete file|all content|n/a|" +
-		"весь файл|увесь файл|усе|все|всё|файл цалкам|fichier entier|tout|archivo completo|todo|arquivo inteiro|ficheiro completo|tudo|file intero|tutto|ganze datei|alles")
+		"весь файл|увесь файл|усе|все|всё|файл цалкам|fichier entier|fichier complet|documento completo|file completo|vollständig|tout|archivo completo|todo|arquivo inteiro|ficheiro completo|tudo|file intero|tutto|ganze datei|alles")
 	falseWords = words("false|nie|ні|non|não|nein")
 )
 

@@ -122,6 +122,7 @@ func TestSectionOfAFile(t *testing.T) {
 		"ünïcode-café":        {"## Ünïcode café\nx\n", 13},
 		`"Deep" + "Words"`:    {"### Deep\nyes\n\n```\n## Words\n```\n\n## Words\nFew.\n", 5},
 		`"Words" section`:     {"## Words\nFew.\n", 11},
+		"1 (the voice)":       {"## 1. Voice & Tone (draft)\nPlain.\n### Deep\nyes\n\n```\n## Words\n```\n", 3},
 		"# Words":             {"## Words\nFew.\n", 11},
 	} {
 		text, line, ok := SectionOf(src, name)

@@ -14,10 +14,11 @@ import (
 const maxOutputs = 200
 
 var (
-	arrow     = regexp.MustCompile(`^\s*(?:->|→|=>|⇒|⟶|-->|—>)\s*`)
-	outDash   = regexp.MustCompile(`^\s*(?:—|–|-|:|\()\s*`)
-	outMaybe  = regexp.MustCompile(`(?i)^[\[(](?:optional|необов'язково|неабавязкова|необязательно|facultatif|optionnel|opcional|opzionale|facoltativo)[\])]:?\s*`)
-	urlScheme = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://`)
+	arrow       = regexp.MustCompile(`^\s*(?:->|→|=>|⇒|⟶|-->|—>)\s*`)
+	outDash     = regexp.MustCompile(`^\s*(?:—|–|-|:|\()\s*`)
+	outMaybe    = regexp.MustCompile(`(?i)^[\[(](?:optional|необов'язково|неабавязкова|необязательно|facultatif|optionnel|opcional|opzionale|facoltativo)[\])]:?\s*`)
+	conditional = regexp.MustCompile(`(?i)^(?:only )?(?:if|when) `)
+	urlScheme   = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://`)
 )
 
 // outputs reads the Outputs section and gives what is no output.
@@ -132,6 +133,7 @@ func (r *reader) outputLine(l line, bullet bool) bool {
 		rest = rest[len(m):]
 	}
 	description = strings.TrimSpace(strings.TrimSuffix(joinNonEmpty(description, rest), ":"))
+	optional = optional || conditional.MatchString(description)
 	for _, ref := range refs {
 		r.addOutput(ref, folder, description, optional, l.no)
 	}

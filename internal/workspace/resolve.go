@@ -31,7 +31,8 @@ func (e *OutsideError) Error() string {
 // is set, and Path says where the file is expected. The error is an
 // *OutsideError when the path leaves the tree. That a section is in the file
 // is not looked at here (see SectionOf), but for Scope: it becomes the
-// Section of the resolved input if the one file has it.
+// Section of the resolved input if the one file has it. What lies in the
+// stage's own output/ is always optional.
 func (w *Workspace) Resolve(fsys fs.FS, st *Stage, in Input) (Resolved, error) {
 	r := resolver{bases{newTree(fsys), st.Dir, w.Dir, w.Container}, w, st, in}
 	res, err := r.resolve()
@@ -47,6 +48,9 @@ func (w *Workspace) Resolve(fsys fs.FS, st *Stage, in Input) (Resolved, error) {
 		}
 	}
 	res.Input.Layer = res.Layer
+	if res.Maker == st && st != nil {
+		res.Input.Optional = true // what the stage itself made before
+	}
 	if in.Scope != "" && in.Section == "" && len(res.Files) == 1 && isMarkdown(res.Files[0]) {
 		if src, err := fs.ReadFile(fsys, res.Files[0]); err == nil {
 			if _, _, ok := SectionOf(src, in.Scope); ok {

@@ -112,6 +112,17 @@ func TestWhereAMissingFileIsExpected(t *testing.T) {
 	}
 }
 
+func TestAStagesOwnOutputIsNeverRequired(t *testing.T) {
+	t.Parallel()
+	w, st, fsys := repo(t)
+	if r := resolve(t, w, st, fsys, "output/draft.md"); !r.Missing || !r.Input.Optional || r.Maker != st {
+		t.Errorf("%+v", r)
+	}
+	if r := resolve(t, w, st, fsys, "../01-scope/output/out.md"); r.Input.Optional {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestTheLayerOfAnInputWithoutOne(t *testing.T) {
 	t.Parallel()
 	w, st, fsys := repo(t, "team/ws/pipeline/02-work/input.md=i", "team/ws/_config/v.md=v", "team/ws/pipeline/01-scope/output/o.md=o")

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -34,6 +35,12 @@ func SectionOf(src []byte, heading string) (text string, line int, ok bool) {
 	return strings.Join(texts, "\n\n") + "\n", line, true
 }
 
+// A number alone: "guide.md § 2.1" means the heading with that number.
+var (
+	leadingNumber = regexp.MustCompile(`^[0-9]+(?:\.[0-9]+)*`)
+	onlyNumber    = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)*)\.?(?:\s*\(.*\))?$`)
+)
+
 func oneSection(d *markdown.Doc, name string) (string, int, bool) {
 	name = strings.TrimSpace(strings.TrimLeft(name, "#§ "))
 	if name == "" {
@@ -44,6 +51,10 @@ func oneSection(d *markdown.Doc, name string) (string, int, bool) {
 		func(t string) bool { return strings.EqualFold(t, name) },
 		func(t string) bool { return anchor(t) == strings.ToLower(name) },
 		func(t string) bool { n := normHeading(name); return n != "" && normHeading(t) == n },
+		func(t string) bool {
+			n := onlyNumber.FindStringSubmatch(name)
+			return n != nil && leadingNumber.FindString(t) == n[1]
+		},
 		func(t string) bool {
 			n := normHeading(name)
 			return n != "" && fold(strings.ReplaceAll(anchor(t), "-", " ")) == n

@@ -47,7 +47,7 @@ var sectionWords = []struct{ kind, words string }{
 		"processus|étapes|procédure|démarche|proceso|pasos|procedimiento|instrucciones|processo|passos|etapas|procedimento|instruções|" +
 		"passi|passaggi|procedura|istruzioni|prozess|schritte|ablauf|vorgehen|anweisungen|verarbeitung"},
 	{KindRun, "run|command|запуск|команда|каманда|exécution|commande|ejecución|comando|execução|esecuzione|ausführung|befehl"},
-	{KindOutputs, "outputs|output|output files|expected outputs|expected output|deliverables|deliverable|writes|write|produces|artifacts|produced files|" +
+	{KindOutputs, "outputs|output|output files|expected outputs|expected output|required outputs|required output|deliverables|deliverable|writes|write|produces|artifacts|produced files|" +
 		"вихідні дані|вихідні|вихід|виходи|результати|результат|вихідні файли|на виході|выхадныя даныя|выхадныя дадзеныя|выхад|выхады|вынікі|вынік|" +
 		"выходные данные|выход|выходы|результаты|выходные файлы|на выходе|sorties|sortie|données de sortie|résultats|livrables|" +
 		"salidas|salida|datos de salida|resultados|entregables|saídas|saída|dados de saída|entregáveis|" +
