@@ -75,13 +75,13 @@ func TestForEachForms(t *testing.T) {
 
 func TestChecksOfVerify(t *testing.T) {
 	t.Parallel()
-	c := parseOne(t, "## Verify\nRun these:\n- run: go test ./...\n- `schema: out.json`\n- count: ^\\d+\\. 4..6\n- warn: each: words: 300..900\n- must not match: TODO\n- Sources\n- sources: 1.. per section\n- same facts: ../01-scope/output/objectives.md\n- judge (against ../a.md): it says so\n- [ ] Every objective starts with a verb.\n- Links work in print")
+	c := parseOne(t, "## Verify\nRun these:\n- run: go test ./...\n- `schema: out.json`\n- count: ^\\d+\\. 4..6\n- warn: each: words: 300..900\n- must not match: hype\n- Sources\n- sources: 1.. per section\n- same facts: ../01-scope/output/objectives.md\n- judge (against ../a.md): it says so\n- [ ] Every objective starts with a verb.\n- Links work in print")
 	want := []Check{
 		{Kind: "run", Arg: "go test ./...", Line: 6},
 		{Kind: "schema", Arg: "out.json", Line: 7},
 		{Kind: "count", Arg: `^\d+\. 4..6`, Line: 8},
 		{Kind: "words", Arg: "300..900", Warn: true, Each: true, Line: 9},
-		{Kind: "must not match", Arg: "TODO", Line: 10},
+		{Kind: "must not match", Arg: "hype", Line: 10},
 		{Kind: "sources", Line: 11},
 		{Kind: "sources", Arg: "1.. per section", Line: 12},
 		{Kind: "same facts", Arg: "../01-scope/output/objectives.md", Line: 13},
