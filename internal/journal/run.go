@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -48,6 +49,7 @@ type Run struct {
 	seq     int
 	broken  error               // set when the file can no longer be trusted
 	asked   map[string]lastCall // for each item and purpose, its last request
+	bodies  map[[32]byte]Body   // what was made of a text, by the text's SHA-256
 	files   map[string]bool     // tree names to flush before the next synced event
 	folders map[string]bool     // the same
 	flushed bool                // nothing was appended since the last flush
@@ -69,7 +71,7 @@ func Create(t *durable.Tree, dir, stage string, opt Options) (*Run, error) {
 	r := &Run{
 		tree: t, dir: dir, stage: stage, clock: opt.Clock, watch: opt.Observe,
 		redact: newRedactor(opt.Secrets),
-		asked:  map[string]lastCall{}, files: map[string]bool{}, folders: map[string]bool{}, flushed: true,
+		asked:  map[string]lastCall{}, bodies: map[[32]byte]Body{}, files: map[string]bool{}, folders: map[string]bool{}, flushed: true,
 	}
 	if err := r.make(); err != nil {
 		return nil, fmt.Errorf("starting a run of %s: %w", stage, err)
@@ -223,20 +225,28 @@ func (r *Run) Transient(e Event) {
 }
 
 // Body takes secrets out of a text and keeps it: in the Body itself up to
-// 1 KiB, else once by its hash in history/blobs.
+// 1 KiB, else once by its hash in history/blobs. A text that comes again and
+// again, as a conversation's beginning does, costs no more than its hash.
 func (r *Run) Body(text string) (Body, error) {
-	text = r.redact.text(text)
-	if len(text) <= inlineMax {
-		return Body{Text: text, Size: len(text)}, nil
+	sum := sha256.Sum256([]byte(text))
+	r.mu.Lock()
+	b, ok := r.bodies[sum]
+	r.mu.Unlock()
+	if ok {
+		return b, nil
 	}
-	hash := durable.Hash([]byte(text))
-	name := blobPath(r.dir, hash)
+	text = r.redact.text(text)
+	b = Body{Text: text, Size: len(text)}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.store(name, hash, []byte(text)); err != nil {
-		return Body{}, fmt.Errorf("keeping a text of %s: %w", r.name, err)
+	if len(text) > inlineMax {
+		b = Body{Blob: durable.Hash([]byte(text)), Size: len(text)}
+		if err := r.store(blobPath(r.dir, b.Blob), b.Blob, []byte(text)); err != nil {
+			return Body{}, fmt.Errorf("keeping a text of %s: %w", r.name, err)
+		}
 	}
-	return Body{Blob: hash, Size: len(text)}, nil
+	r.bodies[sum] = b
+	return b, nil
 }
 
 // store puts a blob in its place. One that is there is looked at, since a crash
