@@ -148,3 +148,34 @@ func TestCharactersAreNotCutApart(t *testing.T) {
 		}
 	}
 }
+
+func TestThreadsLeaveBusyCoresToOthers(t *testing.T) {
+	t.Parallel()
+	running := 1
+	g := &governor{cores: 4, most: 4, load: func() (int, bool) { return running, true }}
+	if n := g.threads(); n != 4 {
+		t.Errorf("on an idle machine %d threads, want 4", n)
+	}
+	settle := func(r int) (n int) {
+		running = r
+		for range 40 {
+			n = g.threads()
+		}
+		return n
+	}
+	for r, want := range map[int]int{1: 4, 2: 3, 4: 1, 30: 1} {
+		if n := settle(r); n != want {
+			t.Errorf("with %d threads of others: %d, want %d", r-1, n, want)
+		}
+	}
+	g.load = func() (int, bool) { return 0, false }
+	if n := g.threads(); n != 4 {
+		t.Errorf("on a system that says nothing: %d, want 4", n)
+	}
+	if n, ok := runningIn([]byte("0.20 0.18 0.12 3/80 11206\n")); n != 3 || !ok {
+		t.Errorf("3 running threads are read as %d, %v", n, ok)
+	}
+	if _, ok := runningIn([]byte("nonsense")); ok {
+		t.Error("nonsense is read")
+	}
+}

@@ -5,6 +5,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -22,7 +23,7 @@ const (
 
 // Options of Open.
 type Options struct {
-	Threads int // 0 is one for each core
+	Threads int // at most; 0 is one for each core that this program may use
 	// Room gives how many bytes of memory may be used for a context now; nil
 	// is no limit.
 	Room func() int64
@@ -40,6 +41,7 @@ type Model struct {
 	slots   *slots
 	cells   int // tokens that the context holds
 	perCell int64
+	gov     *governor
 	abort   atomic.Bool
 	buf     []byte
 	scratch []llama.TokenData
@@ -54,6 +56,16 @@ func Open(path string, opt Options) (*Model, error) {
 		return nil, fmt.Errorf("load %s: the library cannot read it as a model", path)
 	}
 	m := &Model{opt: opt, model: lm, vocab: llama.ModelGetVocab(lm), buf: make([]byte, 1024)}
+	m.gov = &governor{cores: runtime.NumCPU(), most: opt.Threads, load: func() (int, bool) {
+		raw, err := os.ReadFile("/proc/loadavg")
+		if err != nil {
+			return 0, false
+		}
+		return runningIn(raw)
+	}}
+	if opt.Threads <= 0 {
+		m.gov.most = runtime.GOMAXPROCS(0)
+	}
 	m.size = int(llama.VocabNTokens(m.vocab))
 	if m.size <= 0 || llama.ModelHasEncoder(lm) || !llama.ModelHasDecoder(lm) {
 		m.Close()
@@ -166,15 +178,11 @@ func (m *Model) grow(cells int) error {
 		llama.Free(m.ctx)
 		m.ctx = 0
 	}
-	threads := m.opt.Threads
-	if threads <= 0 {
-		threads = runtime.NumCPU()
-	}
 	params := llama.ContextDefaultParams()
 	params.NCtx = uint32(cells)
 	params.NBatch, params.NUbatch = batchTokens, batchTokens
 	params.NSeqMax = sequences
-	params.NThreads, params.NThreadsBatch = int32(threads), int32(threads)
+	params.NThreads, params.NThreadsBatch = int32(m.gov.most), int32(m.gov.most)
 	params.KVUnified = 1
 	params.NoPerf = 1
 	ctx, err := llama.InitFromModel(m.model, params)

@@ -159,6 +159,8 @@ func (r *run) decode(ctx context.Context, tokens []Token, scores bool) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		n := int32(m.gov.threads())
+		llama.SetNThreads(m.ctx, n, n)
 		code, err := llama.Decode(m.ctx, m.batch)
 		switch {
 		case err != nil:
