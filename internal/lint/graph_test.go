@@ -71,7 +71,7 @@ func TestGraphAsMermaid(t *testing.T) {
 
 func TestGraphAsJSON(t *testing.T) {
 	t.Parallel()
-	fsys := os.DirFS("../../testdata/workspaces/course-research")
+	fsys := os.DirFS("../../testdata/fixtures/course-research")
 	data, err := json.Marshal(Draw(fsys, load(t, fsys)))
 	if err != nil {
 		t.Fatal(err)

@@ -72,7 +72,7 @@ func TestACleanWorkspaceHasNothingToReport(t *testing.T) {
 		t.Errorf("reported:\n%s", show(list))
 	}
 	for _, name := range []string{"course-research", "course-rust"} {
-		list := run(t, os.DirFS("../../testdata/workspaces/"+name), Options{Servers: map[string][]string{
+		list := run(t, os.DirFS("../../testdata/fixtures/"+name), Options{Servers: map[string][]string{
 			"search-server": {"search"}, "browser-server": {"fetch_snippet", "fetch_urls", "fetch_structure", "extract", "summarize"}}})
 		if len(list) != 0 {
 			t.Errorf("%s:\n%s", name, show(list))

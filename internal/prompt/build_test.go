@@ -439,7 +439,7 @@ func TestTheCourseStaysFocused(t *testing.T) {
 func course(t testing.TB) fs.FS {
 	t.Helper()
 	m := fstest.MapFS{}
-	root := os.DirFS("../../testdata/workspaces/course-research")
+	root := os.DirFS("../../testdata/fixtures/course-research")
 	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
