@@ -172,9 +172,16 @@ func metaTitle(inst pdfium.Pdfium, doc references.FPDF_DOCUMENT) string {
 	}
 	for _, t := range meta.Tags {
 		v := strings.TrimSpace(strings.Trim(t.Value, "\x00"))
-		if t.Tag == "Title" && !strings.EqualFold(v, "untitled") && !strings.ContainsAny(v, "\\/") && path.Ext(v) == "" {
+		if t.Tag == "Title" && !strings.EqualFold(v, "untitled") && !fileName(v) {
 			return v
 		}
 	}
 	return ""
+}
+
+// fileName says that a title is only the name of the file that a PDF was made
+// from.
+func fileName(title string) bool {
+	e := path.Ext(title)
+	return strings.ContainsAny(title, "\\/") || len(e) > 1 && len(e) <= 5 && !strings.ContainsAny(e, " 0123456789")
 }
