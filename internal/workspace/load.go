@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -167,29 +168,35 @@ type basedPath struct {
 
 // try lists a path from every base, in order, without those that leave the
 // tree and without repeats.
-func (b bases) try(p string) []basedPath {
+func (b bases) try(p string) []basedPath { return slices.Collect(b.each(p)) }
+
+// each gives the paths of try one by one, so that those after the right one
+// are never made.
+func (b bases) each(p string) iter.Seq[basedPath] {
 	p = strings.ReplaceAll(strings.TrimSpace(p), `\`, "/")
 	abs := strings.HasPrefix(p, "/")
 	p = strings.TrimLeft(p, "/")
-	var out []basedPath
-	add := func(kind Base, dir string) {
-		full := path.Join(dir, p)
-		if full == ".." || strings.HasPrefix(full, "../") || !fs.ValidPath(full) {
-			return
+	from := [...]struct {
+		base Base
+		dir  string
+		rel  bool // not for a path that begins with a slash
+	}{{BaseStage, b.stage, true}, {BaseWorkspace, b.workspace, false}, {BaseRepository, ".", false}, {BaseStages, b.container, true}}
+	return func(yield func(basedPath) bool) {
+		var given [len(from)]string
+		for i, f := range from {
+			if abs && f.rel {
+				continue
+			}
+			full := path.Join(f.dir, p)
+			if full == ".." || strings.HasPrefix(full, "../") || !fs.ValidPath(full) || slices.Contains(given[:i], full) {
+				continue
+			}
+			given[i] = full
+			if !yield(basedPath{f.base, full}) {
+				return
+			}
 		}
-		if !slices.ContainsFunc(out, func(o basedPath) bool { return o.path == full }) {
-			out = append(out, basedPath{kind, full})
-		}
 	}
-	if !abs {
-		add(BaseStage, b.stage)
-	}
-	add(BaseWorkspace, b.workspace)
-	add(BaseRepository, ".")
-	if !abs {
-		add(BaseStages, b.container)
-	}
-	return out
 }
 
 // exists reports whether something is at a path from any base, letter case

@@ -43,7 +43,7 @@ func (w *Workspace) Resolve(fsys fs.FS, st *Stage, in Input) (Resolved, error) {
 	res.Layer = in.Layer
 	if !in.LayerSet {
 		res.Layer = LayerReference
-		if res.Maker != nil || inOutput(res.Path) || path.Clean(res.Path) == path.Join(st.Dir, "input.md") || w.stageInput(res.Path) {
+		if res.Maker != nil || inOutput(res.Path) || st.holds(res.Path, "input.md") || w.stageInput(res.Path) {
 			res.Layer = LayerWorking
 		}
 	}
@@ -77,15 +77,15 @@ func (r resolver) resolve() (Resolved, error) {
 	if strings.HasPrefix(written, "~/") || len(written) > 2 && written[1] == ':' && (written[2] == '\\' || written[2] == '/') {
 		return Resolved{}, r.refuse("lies outside the repository")
 	}
-	tries := r.try(written)
-	if len(tries) == 0 {
-		return Resolved{}, r.refuse("leaves the repository")
-	}
-	for _, c := range tries {
+	for c := range r.each(written) { // lazily: the first is mostly the one
 		res, ok, err := r.exact(c)
 		if ok || err != nil {
 			return res, err
 		}
+	}
+	tries := r.try(written)
+	if len(tries) == 0 {
+		return Resolved{}, r.refuse("leaves the repository")
 	}
 	if pattern, ok := globOf(written); ok {
 		for _, c := range r.try(pattern) {
@@ -179,7 +179,7 @@ func (r resolver) missing(tries []basedPath) Resolved {
 // maker is the stage in whose output/ a path lies.
 func (w *Workspace) maker(p string) *Stage {
 	for _, s := range w.Stages {
-		if p == s.OutputDir() || strings.HasPrefix(p, s.OutputDir()+"/") {
+		if rest, ok := s.under(p); ok && (rest == "output" || strings.HasPrefix(rest, "output/")) {
 			return s
 		}
 	}
@@ -188,11 +188,28 @@ func (w *Workspace) maker(p string) *Stage {
 
 func (w *Workspace) stageInput(p string) bool {
 	for _, s := range w.Stages {
-		if p == path.Join(s.Dir, "input.md") {
+		if s.holds(p, "input.md") {
 			return true
 		}
 	}
 	return false
+}
+
+// under gives what follows the stage's folder in a clean tree path.
+func (s *Stage) under(p string) (string, bool) {
+	if s.Dir == "." {
+		return p, true
+	}
+	rest, ok := strings.CutPrefix(p, s.Dir)
+	if !ok || len(rest) < 2 || rest[0] != '/' {
+		return "", false
+	}
+	return rest[1:], true
+}
+
+func (s *Stage) holds(p, name string) bool {
+	rest, ok := s.under(p)
+	return ok && rest == name
 }
 
 // inOutput: the output/ of a stage of any workspace.

@@ -30,16 +30,17 @@ func (t tree) real(name string) (string, fs.FileInfo, error) {
 	if !fs.ValidPath(name) {
 		return "", nil, errOutside
 	}
+	if info, linked, err := t.plain(name); !linked {
+		if err != nil {
+			return "", nil, err
+		}
+		return name, info, nil
+	}
 	links := 0
 	rest := strings.Split(name, "/")
 	done := "."
-	info, err := fs.Lstat(t.fsys, done)
-	if err != nil {
-		return "", nil, err
-	}
-	if name == "." {
-		return done, info, nil
-	}
+	var info fs.FileInfo
+	var err error
 	for len(rest) > 0 {
 		head := rest[0]
 		rest = rest[1:]
@@ -78,6 +79,28 @@ func (t tree) real(name string) (string, fs.FileInfo, error) {
 		return "", nil, err
 	}
 	return done, info, nil
+}
+
+// plain looks at a clean path part by part, under its own spelling: most paths
+// pass through no link, and a context resolves many. linked says that this one
+// does.
+func (t tree) plain(name string) (info fs.FileInfo, linked bool, err error) {
+	for end := 0; end < len(name); {
+		part := strings.IndexByte(name[end+1:], '/')
+		if part < 0 {
+			end = len(name)
+		} else {
+			end += 1 + part
+		}
+		info, err = fs.Lstat(t.fsys, name[:end])
+		if err != nil {
+			return nil, false, err
+		}
+		if info.Mode()&fs.ModeSymlink != 0 {
+			return nil, true, nil
+		}
+	}
+	return info, false, nil
 }
 
 // list reads a folder, sorted by the bytes of the names.
