@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os/user"
 	"path"
 	"path/filepath"
@@ -47,6 +48,7 @@ type App struct {
 	Settings  *settings.Settings
 	Tree      *durable.Tree
 	Dir       string // tree path of the workspace
+	Shown     string // the workspace's folder as a person at the current folder types it
 	Workspace *workspace.Workspace
 	Engine    *engine.Engine
 
@@ -60,11 +62,11 @@ type App struct {
 
 // Open wires the system for one workspace.
 func Open(ctx context.Context, opt Options) (*App, error) {
-	dir, err := find(opt)
+	at, err := find(opt)
 	if err != nil {
 		return nil, err
 	}
-	return open(ctx, opt, dir)
+	return open(ctx, opt, at)
 }
 
 // Here wires the system for the workspace at the current folder, or for none
@@ -72,20 +74,22 @@ func Open(ctx context.Context, opt Options) (*App, error) {
 func Here(ctx context.Context, opt Options) (*App, error) {
 	found, err := Discover(opt.WorkDir)
 	if err == nil && len(found) == 1 {
-		return open(ctx, opt, filepath.Join(opt.WorkDir, found[0]))
+		return open(ctx, opt, place{filepath.Join(opt.WorkDir, found[0]), found[0]})
 	}
 	return Bare(ctx, opt)
 }
 
 // Bare wires what needs no workspace.
-func Bare(ctx context.Context, opt Options) (*App, error) { return open(ctx, opt, "") }
+func Bare(ctx context.Context, opt Options) (*App, error) { return open(ctx, opt, place{}) }
 
-// Discover gives the workspaces at or below a folder, as paths from it.
+// Discover gives the workspaces at or below a folder, else the one that the
+// folder lies in, as paths from it.
 func Discover(dir string) ([]string, error) {
 	tree, at, err := durable.OpenTree(dir)
 	if err != nil {
 		return nil, err
 	}
+	defer tree.Close()
 	found, err := workspace.Discover(tree.FS(), at)
 	if err != nil {
 		return nil, err
@@ -97,46 +101,113 @@ func Discover(dir string) ([]string, error) {
 		}
 		found[i] = rel
 	}
+	if len(found) == 0 || len(found) == 1 && found[0] == "." {
+		if ws, _, err := above(dir); err == nil && ws != "" {
+			return []string{fromFolder(dir, ws)}, nil
+		}
+	}
 	return found, nil
 }
 
+// above gives the workspace that a folder belongs to and the folder of its
+// stages, both absolute with links resolved; "" if it belongs to none.
+func above(dir string) (ws, stages string, err error) {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", "", err
+	}
+	root := durable.RepositoryRoot(real)
+	if root == "" {
+		root = filepath.VolumeName(real) + string(filepath.Separator)
+	}
+	tree, err := durable.OpenDir(root)
+	if err != nil {
+		return "", "", err
+	}
+	defer tree.Close()
+	rel, err := filepath.Rel(root, real)
+	if err != nil {
+		return "", "", err
+	}
+	w, st := workspace.Above(tree.FS(), filepath.ToSlash(rel))
+	if w == "" {
+		return "", "", nil
+	}
+	return filepath.Join(root, filepath.FromSlash(w)), filepath.Join(root, filepath.FromSlash(st)), nil
+}
+
+// fromFolder gives an absolute path as it is opened from a folder.
+func fromFolder(dir, abs string) string {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	rel, err := filepath.Rel(dir, abs)
+	if err != nil || len(rel) > len(abs) {
+		return abs
+	}
+	return rel
+}
+
+// place is a workspace's folder.
+type place struct {
+	dir   string // absolute; "" for none
+	shown string // as a person at the current folder types it
+}
+
 // find gives the folder of the workspace that opt means.
-func find(opt Options) (string, error) {
+func find(opt Options) (place, error) {
 	if opt.Path != "" {
-		if filepath.IsAbs(opt.Path) {
-			return opt.Path, nil
-		}
-		return filepath.Join(opt.WorkDir, opt.Path), nil
+		return named(opt), nil
 	}
 	found, err := Discover(opt.WorkDir)
 	if err != nil {
-		return "", err
+		return place{}, err
 	}
 	switch len(found) {
 	case 0:
-		return "", refuse("there is no workspace here; name its folder, or make one with towpath init")
+		return place{}, refuse("there is no workspace here; name its folder, or make one with towpath init")
 	case 1:
-		return filepath.Join(opt.WorkDir, found[0]), nil
+		if filepath.IsAbs(found[0]) {
+			return place{found[0], found[0]}, nil
+		}
+		return place{filepath.Join(opt.WorkDir, found[0]), found[0]}, nil
 	}
-	return "", refuse("there are several workspaces here; name one of %s", strings.Join(found, ", "))
+	return place{}, refuse("there are several workspaces here; name one of %s", strings.Join(found, ", "))
+}
+
+// named gives the workspace that was typed. A folder among its stages means the
+// workspace too.
+func named(opt Options) place {
+	dir := opt.Path
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(opt.WorkDir, dir)
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return place{dir, filepath.Clean(opt.Path)}
+	}
+	if ws, stages, err := above(real); err == nil && ws != "" && ws != real && inside(stages, real) {
+		return place{ws, fromFolder(opt.WorkDir, ws)}
+	}
+	return place{dir, filepath.Clean(opt.Path)}
 }
 
 func refuse(format string, args ...any) error {
 	return &engine.Error{Code: engine.CodeUsage, How: engine.HowRefused, Err: fmt.Errorf(format, args...)}
 }
 
-func open(ctx context.Context, opt Options, dir string) (_ *App, err error) {
+func open(ctx context.Context, opt Options, at place) (_ *App, err error) {
 	if opt.Clock == nil {
 		opt.Clock = time.Now
 	}
-	a := &App{opt: opt}
+	a := &App{opt: opt, Shown: at.shown}
 	defer func() {
 		if err != nil {
 			_ = a.Close()
 		}
 	}()
 	if a.Settings, err = settings.Load(settings.Options{
-		Workspace: dir, Flags: opt.Flags, Environ: opt.Environ, Dir: opt.WorkDir,
+		Workspace: at.dir, Flags: opt.Flags, Environ: opt.Environ, Dir: opt.WorkDir,
 	}); err != nil {
 		return nil, err
 	}
@@ -149,10 +220,10 @@ func open(ctx context.Context, opt Options, dir string) (_ *App, err error) {
 	if err := a.models.openRecording(); err != nil {
 		return nil, err
 	}
-	if dir == "" {
+	if at.dir == "" {
 		return a, nil
 	}
-	return a, a.openWorkspace(dir)
+	return a, a.openWorkspace(at.dir)
 }
 
 func (a *App) openWorkspace(dir string) (err error) {
@@ -220,13 +291,32 @@ func (a *App) Lint() []workspace.Problem {
 	return lint.Run(a.Tree.FS(), a.Workspace, lint.Options{Servers: known, Vars: a.Settings.Vars, Project: a.project})
 }
 
-// ShownPath gives a tree path as a person at the current folder would type it.
+// ShownPath gives a tree path as a person at the current folder can open it.
 func (a *App) ShownPath(treePath string) string {
-	abs := filepath.Join(a.Tree.Root(), filepath.FromSlash(treePath))
-	if rel, err := filepath.Rel(a.opt.WorkDir, abs); err == nil && !strings.HasPrefix(rel, "..") {
-		return rel
+	inside, below := strings.CutPrefix(treePath, a.Dir+"/")
+	switch {
+	case a.Dir == "." || treePath == a.Dir:
+		below, inside = true, strings.TrimPrefix(treePath, a.Dir)
+		if a.Dir == "." {
+			inside = treePath
+		}
 	}
-	return abs
+	if below && !strings.HasPrefix(a.Shown, "..") {
+		return filepath.Join(a.Shown, filepath.FromSlash(inside))
+	}
+	return fromFolder(a.opt.WorkDir, filepath.Join(a.Tree.Root(), filepath.FromSlash(treePath)))
+}
+
+// ShownOutput gives a path as the engine displays it, relative to the workspace
+// or to the repository, as a person at the current folder can open it.
+func (a *App) ShownOutput(display string) string {
+	p := path.Join(a.Dir, display)
+	if _, err := fs.Stat(a.Tree.FS(), p); err != nil {
+		if _, err := fs.Stat(a.Tree.FS(), display); err == nil {
+			p = display
+		}
+	}
+	return a.ShownPath(p)
 }
 
 // tell shows a person something that is no part of the record.

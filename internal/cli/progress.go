@@ -22,6 +22,8 @@ type progress struct {
 	wide  func() int
 	clock func() time.Time
 	style style
+	shown func(string) string // a workspace path as it is opened from here
+	once  sync.Once
 	stop  chan struct{}
 	done  chan struct{}
 
@@ -43,14 +45,21 @@ type progress struct {
 const heartbeat = 15 * time.Second
 
 func newProgress(w io.Writer, tty bool, wide func() int, st style, clock func() time.Time) *progress {
-	p := &progress{w: w, tty: tty, wide: wide, clock: clock, style: st, stop: make(chan struct{}), done: make(chan struct{})}
+	p := &progress{w: w, tty: tty, wide: wide, clock: clock, style: st, shown: func(s string) string { return s }, stop: make(chan struct{}), done: make(chan struct{})}
 	go p.tick()
 	return p
 }
 
-// Close ends the display. It may be called once.
+// path sets how paths of outputs are shown.
+func (p *progress) path(shown func(string) string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shown = shown
+}
+
+// Close ends the display. It may be called twice.
 func (p *progress) Close() {
-	close(p.stop)
+	p.once.Do(func() { close(p.stop) })
 	<-p.done
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,14 +116,14 @@ func (p *progress) observe(e journal.Event) {
 	case journal.ToolResult:
 		p.call = time.Time{}
 		p.result(e.Result)
-	case journal.Nudge, journal.Warning:
+	case journal.Nudge, journal.Warning, journal.Notice:
 		p.line("%s %s", p.place(), e.Note)
 	case journal.ItemEnded:
 		if e.Note != "" {
 			p.line("%s %s", p.place(), e.Note)
 		}
 	case journal.OutputWritten:
-		p.line("%s wrote %s, %s bytes%s", p.place(), p.style.bold(e.Output.Path), thousands(e.Output.Bytes), p.spent())
+		p.line("%s wrote %s, %s bytes%s", p.place(), p.style.bold(p.shown(e.Output.Path)), thousands(e.Output.Bytes), p.spent())
 	}
 	p.draw()
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -69,14 +68,15 @@ func (c *cli) run(ctx context.Context, path string, opt engine.Options, asJSON b
 	aopt := c.options(path)
 	aopt.Record, aopt.Replay = record, replay
 	var events *jsonEvents
+	var show *progress
 	switch {
 	case asJSON:
 		events = newJSONEvents(c.env.Out)
 		aopt.Observe = events.observe
 	case !opt.DryRun:
-		p := newProgress(c.env.Err, c.terminal(c.env.Err), wide(c.env.Err), c.errStyle(), c.env.Clock)
-		defer p.Close()
-		aopt.Observe = p.observe
+		show = newProgress(c.env.Err, c.terminal(c.env.Err), wide(c.env.Err), c.errStyle(), c.env.Clock)
+		defer show.Close()
+		aopt.Observe = show.observe
 	}
 	a, err := app.Open(ctx, aopt)
 	if err != nil {
@@ -89,7 +89,14 @@ func (c *cli) run(ctx context.Context, path string, opt engine.Options, asJSON b
 	if opt.DryRun {
 		return c.dryRun(a, opt, asJSON)
 	}
+	if show != nil {
+		show.path(a.ShownOutput)
+		c.warnings(a)
+	}
 	exit, err := a.Engine.Run(ctx, opt)
+	if show != nil {
+		show.Close()
+	}
 	if cerr := a.Close(); err == nil && cerr != nil {
 		err = cerr
 	}
@@ -98,7 +105,7 @@ func (c *cli) run(ctx context.Context, path string, opt engine.Options, asJSON b
 			err = events.err
 		}
 	} else if err == nil {
-		c.sayEnd(exit)
+		fmt.Fprintln(c.env.Out, c.ending(a, exit))
 	}
 	if err == nil && exit.Code != 0 {
 		return errSaid{exit.Code}
@@ -109,29 +116,6 @@ func (c *cli) run(ctx context.Context, path string, opt engine.Options, asJSON b
 func failedEvent(err error) journal.Event {
 	return journal.Event{V: journal.Version, Type: journal.Exit,
 		Exit: &journal.Exited{How: engine.HowFailed, Code: engine.ExitCode(err), Reason: err.Error()}}
-}
-
-// sayEnd tells a person how a run ended without an error.
-func (c *cli) sayEnd(e journal.Exited) {
-	st := c.outStyle()
-	switch e.How {
-	case engine.HowAllDone:
-		fmt.Fprintf(c.env.Out, "%s\n", st.green("all stages are done"))
-	case engine.HowGate:
-		fmt.Fprintf(c.env.Out, "%s %s\n", st.yellow("review gate:"), strings.TrimPrefix(joined(e), "review gate: "))
-	default:
-		fmt.Fprintf(c.env.Out, "%s\n", joined(e))
-	}
-}
-
-func joined(e journal.Exited) string {
-	switch {
-	case e.Reason == "":
-		return e.Mend
-	case e.Mend == "":
-		return e.Reason
-	}
-	return e.Reason + "; " + e.Mend
 }
 
 func (c *cli) dryRun(a *app.App, opt engine.Options, asJSON bool) error {

@@ -290,7 +290,7 @@ func (d *drive) waits(s *standing, i int) journal.Exited {
 	if dec := verdict(s.past); dec != nil && dec.What == decidedApproved {
 		why = "was edited after it was approved, and waits for approval again"
 	}
-	return journal.Exited{How: HowGate, Code: CodePerson, Next: d.e.nextName(i),
+	return journal.Exited{How: HowGate, Code: CodePerson, Next: d.e.nextName(i), Outputs: s.paths(),
 		Reason: fmt.Sprintf("%s %s: read and edit %s", s.st.Name, why, strings.Join(s.paths(), ", ")),
 		Mend:   "towpath approve " + s.st.Name + ", then run the same command to go on"}
 }
@@ -316,7 +316,7 @@ func (d *drive) halt(s *standing, i int, outputs []string, odd string) (journal.
 	st := s.st
 	next := d.e.nextName(i)
 	read := "read and edit " + strings.Join(outputs, ", ")
-	gate := journal.Exited{How: HowGate, Reason: "review gate: " + read, Mend: "run the same command to go on", Next: next}
+	gate := journal.Exited{How: HowGate, Reason: "review gate: " + read, Mend: "run the same command to go on", Next: next, Outputs: outputs}
 	switch {
 	case st.Contract.Gate == workspace.GateApprove:
 		gate.Code = CodePerson
@@ -330,15 +330,15 @@ func (d *drive) halt(s *standing, i int, outputs []string, odd string) (journal.
 		gate.Reason = odd + "; " + gate.Reason
 		return gate, true
 	case st == d.until:
-		return journal.Exited{How: HowUntil, Reason: st.Name + " is done: " + read, Next: next}, true
+		return journal.Exited{How: HowUntil, Reason: st.Name + " is done: " + read, Next: next, Outputs: outputs}, true
 	case next == "" && !d.opt.Stale:
-		return journal.Exited{How: HowAllDone, Reason: "every stage is done: " + read}, true
+		return journal.Exited{How: HowAllDone, Reason: "every stage is done: " + read, Outputs: outputs}, true
 	case d.single != nil:
 		return gate, true
 	case st.Contract.Gate == workspace.GateNone, d.opt.All, d.until != nil:
 		return journal.Exited{How: HowDone, Reason: st.Name + " is done", Next: next}, false
 	case next == "":
-		return journal.Exited{How: HowAllDone, Reason: "nothing stale is left: " + read}, true
+		return journal.Exited{How: HowAllDone, Reason: "nothing stale is left: " + read, Outputs: outputs}, true
 	}
 	return gate, true
 }

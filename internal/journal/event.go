@@ -225,6 +225,8 @@ type Exited struct {
 	Mend   string    `json:"mend,omitempty"`
 	Until  time.Time `json:"until,omitzero"`
 	Next   string    `json:"next,omitempty"` // the stage that comes next
+
+	Outputs []string `json:"outputs,omitempty"` // workspace paths that a person is asked to read
 }
 
 // Asked is a tool call as a model asked for it.

@@ -198,3 +198,29 @@ func notSearched(name string) bool {
 	}
 	return strings.HasPrefix(name, ".")
 }
+
+// Above gives the workspace that dir belongs to, dir itself or the nearest
+// folder above it, and the folder of its stages. A folder of stages is no
+// workspace of its own. Both are tree paths, "" if there is none.
+func Above(fsys fs.FS, dir string) (workspace, stages string) {
+	t := newTree(fsys)
+	for p := path.Clean(dir); ; p = path.Dir(p) {
+		c, _ := t.container(p)
+		if c == "" {
+			if p == "." {
+				return "", ""
+			}
+			continue
+		}
+		for up := p; up != "."; {
+			up = path.Dir(up)
+			if c2, _ := t.container(up); c2 == p {
+				return up, p
+			}
+			if strings.Count(p, "/")-strings.Count(up, "/") > 1 {
+				break // a container lies two folders down at most
+			}
+		}
+		return p, c
+	}
+}
