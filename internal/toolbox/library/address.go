@@ -54,11 +54,11 @@ func ParseAddress(s string) (Address, error) {
 		}
 	}
 	rest, anchor, _ := strings.Cut(rest, "#")
-	p, anchor := unescape(rest), strings.TrimSpace(unescape(anchor))
+	p, anchor := unescape(strings.TrimSpace(rest)), unescape(strings.TrimSpace(anchor))
 	if strings.ContainsFunc(p+anchor, unicode.IsControl) || !utf8.ValidString(p+anchor) {
 		return bad("it holds control characters")
 	}
-	p = strings.TrimLeft(strings.TrimSpace(p), "/")
+	p = strings.TrimLeft(p, "/")
 	if p == "" {
 		return bad("it names no document")
 	}
