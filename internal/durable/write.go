@@ -255,21 +255,15 @@ func (t *Tree) NewDir(name string) error {
 // maxFlushes is how many files Sync flushes at a time.
 const maxFlushes = 16
 
-// Sync flushes files, then folders, to the disk: the files side by side since
-// a file system can then do it in one go, the folders after them since their
-// entries have mostly gone along. The error is the first one.
-func (t *Tree) Sync(files, folders []string) error {
-	for _, names := range [][]string{files, folders} {
-		var g errgroup.Group
-		g.SetLimit(maxFlushes)
-		for _, name := range names {
-			g.Go(func() error { return fileError("write", name, t.syncName(name)) })
-		}
-		if err := g.Wait(); err != nil {
-			return err
-		}
+// Sync flushes files and folders to the disk, side by side since a file system
+// can then do it in one go. The error is the first one.
+func (t *Tree) Sync(names ...string) error {
+	var g errgroup.Group
+	g.SetLimit(maxFlushes)
+	for _, name := range names {
+		g.Go(func() error { return fileError("write", name, t.syncName(name)) })
 	}
-	return nil
+	return g.Wait()
 }
 
 // Create makes a new file with this content, not flushed; one that is there

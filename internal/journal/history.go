@@ -79,7 +79,8 @@ func (h *History) names() ([]runName, error) {
 }
 
 // next gives second and number for the name of a run that begins now, behind
-// all that are there.
+// all that are there. A number may be left out where a stage's own name ends in
+// one; that does no harm, and no journal has to be looked into.
 func (h *History) next(now time.Time) (at string, n int, err error) {
 	all, err := h.folders()
 	if err != nil {
@@ -91,7 +92,7 @@ func (h *History) next(now time.Time) (at string, n int, err error) {
 	}
 	for _, r := range all {
 		if r.at == at {
-			n = max(n, h.settled(r).n)
+			n = max(n, r.n)
 		}
 	}
 	return at, n + 1, nil

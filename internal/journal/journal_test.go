@@ -184,8 +184,8 @@ func TestStageNameThatEndsLikeANumberIsNotMistaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []RunInfo{
-		{"20261130T203600Z-phase-2", "phase-2", evening}, {"20261130T203600Z-phase-1-2", "phase-1", evening},
-		{"20261130T203600Z-phase-3", "phase", evening},
+		{"20261130T203600Z-phase-2", "phase-2", evening}, {"20261130T203600Z-phase-1-3", "phase-1", evening},
+		{"20261130T203600Z-phase-4", "phase", evening},
 	}
 	if diff := cmp.Diff(want, runs); diff != "" {
 		t.Error(diff)

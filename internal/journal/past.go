@@ -97,6 +97,9 @@ func (p *Past) add(run string, e Event) {
 		if e.Reply.Error != "" || e.Reply.From != "" {
 			return
 		}
+		if !p.readable(e.Reply.Text, e.Reply.Reasoning) {
+			return // a power cut took it: it is asked for again
+		}
 		r := *e.Reply
 		r.From = run
 		k := replyKey{e.Item, r.Call}
@@ -109,7 +112,7 @@ func (p *Past) add(run string, e Event) {
 		}
 	case e.Type == ToolResult && e.Result != nil:
 		c := p.at(e.Result.Key)
-		if e.Result.Error != "" || e.Result.From != "" && c.state == StateDone {
+		if e.Result.Error != "" || !p.readable(e.Result.Text) || e.Result.From != "" && c.state == StateDone {
 			return
 		}
 		c.state, c.result = StateDone, *e.Result
@@ -127,6 +130,16 @@ func (p *Past) add(run string, e Event) {
 			c.state = StateAnsweredSkip
 		}
 	}
+}
+
+// readable reports whether texts are whole.
+func (p *Past) readable(all ...Body) bool {
+	for _, b := range all {
+		if _, err := p.history.Text(b); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 func (p *Past) at(key string) *pastCall {

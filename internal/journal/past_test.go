@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"towpath/internal/durable"
 )
 
 func reply(call, text string) Event {
@@ -145,6 +147,28 @@ func TestAnswersCountUntilTheCallIsStartedAgain(t *testing.T) {
 	add(t, third, started(second.Name()), toolCall("k", false), toolResult("k", "yes"))
 	if got := state("k", first.Name(), second.Name(), third.Name()); got != StateDone {
 		t.Errorf("confirmed at last, it is %q", got)
+	}
+}
+
+func TestTextsThatAPowerCutTookAreNotKnown(t *testing.T) {
+	t.Parallel()
+	tr := tree(t)
+	r := create(t, tr, "01-a", Options{})
+	lost := Body{Blob: durable.Hash([]byte("lost")), Size: 2000}
+	add(t, r, started(""), Event{Type: ModelReply, Reply: &Reply{Call: "c", Text: lost}}, reply("c", "kept"),
+		toolCall("k", false), Event{Type: ToolResult, Result: &Result{Key: "k", Text: lost}},
+		toolCall("r", true), Event{Type: ToolResult, Result: &Result{Key: "r", Text: lost}})
+	p, err := NewPast(Open(tr, "."), r.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := p.Reply(0, "c"); !ok || got.Text.Text != "kept" {
+		t.Errorf("%+v, %v", got, ok)
+	}
+	_, effects := p.Result("k")
+	_, reads := p.Result("r")
+	if effects != StateUnknown || reads != StateNone {
+		t.Errorf("with effects %q, reading %q", effects, reads)
 	}
 }
 

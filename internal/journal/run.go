@@ -50,8 +50,7 @@ type Run struct {
 	broken  error               // set when the file can no longer be trusted
 	asked   map[string]lastCall // for each item and purpose, its last request
 	bodies  map[[32]byte]Body   // what was made of a text, by the text's SHA-256
-	files   map[string]bool     // tree names to flush before the next synced event
-	folders map[string]bool     // the same
+	pending map[string]bool     // files beside the journal that were not flushed yet
 	flushed bool                // nothing was appended since the last flush
 	closed  bool
 }
@@ -71,7 +70,7 @@ func Create(t *durable.Tree, dir, stage string, opt Options) (*Run, error) {
 	r := &Run{
 		tree: t, dir: dir, stage: stage, clock: opt.Clock, watch: opt.Observe,
 		redact: newRedactor(opt.Secrets),
-		asked:  map[string]lastCall{}, bodies: map[[32]byte]Body{}, files: map[string]bool{}, folders: map[string]bool{}, flushed: true,
+		asked:  map[string]lastCall{}, bodies: map[[32]byte]Body{}, pending: map[string]bool{}, flushed: true,
 	}
 	if err := r.make(); err != nil {
 		return nil, fmt.Errorf("starting a run of %s: %w", stage, err)
@@ -104,8 +103,6 @@ func (r *Run) make() error {
 	if err != nil {
 		return err
 	}
-	r.touch(path.Join(r.Dir(), journalFile))
-	r.folders[path.Join(r.dir, historyDir)] = true
 	return nil
 }
 
@@ -117,8 +114,8 @@ func (r *Run) Dir() string { return runDir(r.dir, r.name) }
 
 // Append writes an event: it fills V, Run, Seq, Time and, where it is empty,
 // Stage, and takes secrets out. A call with effects, an output, a decision and
-// an exit are on the disk, with all that they refer to, when it returns. After
-// an error the journal is as it was before.
+// an exit are on the disk when it returns, the call with all that was said
+// before it. After an error the journal is as it was before.
 func (r *Run) Append(e Event) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,7 +140,7 @@ func (r *Run) Append(e Event) error {
 	r.seq = e.Seq
 	e = r.remember(e, shared)
 	if mustSync(e) {
-		if err := r.flush(); err != nil {
+		if err := r.flush(e.Type == ToolCall); err != nil {
 			return fmt.Errorf("writing to the journal of %s: %w", r.name, err)
 		}
 	}
@@ -188,28 +185,30 @@ func (r *Run) write(e Event) error {
 	return err
 }
 
-// flush puts the journal and all it refers to on the disk. After a failed flush
-// nobody knows what is there, so the journal takes nothing more.
-func (r *Run) flush() error {
-	if r.flushed {
+// flush puts the journal on the disk, and with everything set, before a call
+// with effects, the texts that it refers to: what was said so far must be known
+// after a power cut, or the call would be made again. Elsewhere those texts are
+// left to the system, which writes them within seconds; one that a power cut
+// takes is noticed by its hash. A new file's name goes to the disk with it on
+// the file systems in use, so folders are not flushed apart. After a failed flush nobody knows what is there,
+// so the journal takes nothing more.
+func (r *Run) flush(everything bool) error {
+	if r.flushed && !everything {
 		return nil
 	}
-	r.files[path.Join(r.Dir(), journalFile)] = true
-	files, folders := slices.Collect(maps.Keys(r.files)), slices.Collect(maps.Keys(r.folders))
-	if err := r.tree.Sync(files, folders); err != nil {
+	files := []string{path.Join(r.Dir(), journalFile)}
+	if everything {
+		files = append(files, slices.Collect(maps.Keys(r.pending))...)
+	}
+	if err := r.tree.Sync(files...); err != nil {
 		r.broken = err
 		return err
 	}
-	clear(r.files)
-	clear(r.folders)
+	if everything {
+		clear(r.pending)
+	}
 	r.flushed = true
 	return nil
-}
-
-// touch notes a new file for the next flush.
-func (r *Run) touch(name string) {
-	r.files[name] = true
-	r.folders[path.Dir(name)] = true
 }
 
 // Transient shows an event to the observer and writes nothing.
@@ -260,7 +259,7 @@ func (r *Run) store(name, hash string, data []byte) error {
 		err = r.tree.WriteLater(name, data)
 	}
 	if err == nil {
-		r.touch(name)
+		r.pending[name] = true
 	}
 	return err
 }
@@ -292,7 +291,7 @@ func (r *Run) Keep(name string, data []byte) (string, error) {
 	if err := r.tree.WriteLater(full, data); err != nil {
 		return "", fmt.Errorf("keeping an output of %s: %w", r.name, err)
 	}
-	r.touch(full)
+	r.pending[full] = true
 	return kept, nil
 }
 
@@ -307,7 +306,7 @@ func (r *Run) Close() error {
 	r.closed = true
 	err := r.broken
 	if err == nil {
-		err = r.flush()
+		err = r.flush(false)
 	}
 	if cerr := r.file.Close(); err == nil && cerr != nil {
 		err = durable.Explain("write", path.Join(r.Dir(), journalFile), cerr)
