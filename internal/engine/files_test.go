@@ -404,3 +404,41 @@ func TestCancelledBeforeItBeganIsInterrupted(t *testing.T) {
 		t.Errorf("ended with %+v, %v", ex, err)
 	}
 }
+
+func TestMergeMarkersInTheJournalAreNamedWithFileAndLine(t *testing.T) {
+	t.Parallel()
+	b := whole(t)
+	runs, err := filepath.Glob(filepath.Join(b.dir, "history", "*-01-scope", "journal.jsonl"))
+	if err != nil || len(runs) == 0 {
+		t.Fatal("no journal", err)
+	}
+	data, err := os.ReadFile(runs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(runs[0], append([]byte("<<<<<<< HEAD\n"), data...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err = b.engine().Status()
+	if err == nil {
+		t.Fatal("a journal with a conflict gave no error")
+	}
+	contains(t, "the error", err.Error(), "journal.jsonl:1", "merge conflict")
+}
+
+func TestRejectionThatWasCutIsFinished(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, two("## Gate\napprove"), echo)
+	b.mustRun(engine.Options{}, engine.HowGate)
+	text := b.read(scopeOut)
+	if _, err := b.engine().Reject("1", "Too wide."); err != nil {
+		t.Fatal(err)
+	}
+	b.write(scopeOut, text) // as if the process had died before it moved the output
+	if s := b.status("01-scope"); s.State == engine.Done || s.State == engine.AtGate {
+		t.Errorf("01-scope is %+v, want not done", s)
+	}
+	b.mustRun(engine.Options{}, engine.HowGate)
+	chats := b.server.Chats()
+	contains(t, "the next prompt", user(chats[len(chats)-1]), "Too wide.")
+}

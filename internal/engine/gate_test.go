@@ -50,7 +50,7 @@ func TestStopGateLetsTheSameCommandGoOn(t *testing.T) {
 	b := newBench(t, two(""), echo)
 	ex := b.mustRun(engine.Options{}, engine.HowGate)
 	wants(t, "the output", b.read(scopeOut), "1. Name a label\n2. Write a label\n")
-	wants(t, "the reason", ex.Reason, "review gate: read and edit pipeline/01-scope/output/scope.md")
+	wants(t, "the reason", ex.Reason, "review gate: read and edit pipeline/01-scope/output/scope.md, then run the same command to go on")
 	if ex.Code != 0 || ex.Next != "02-plan" || b.exists(planOut) {
 		t.Errorf("ended with %+v", ex)
 	}

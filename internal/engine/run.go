@@ -316,18 +316,17 @@ func (d *drive) halt(s *standing, i int, outputs []string, odd string) (journal.
 	st := s.st
 	next := d.e.nextName(i)
 	read := "read and edit " + strings.Join(outputs, ", ")
-	gate := journal.Exited{How: HowGate, Reason: "review gate: " + read, Mend: "run the same command to go on", Next: next, Outputs: outputs}
+	if odd != "" {
+		read = odd + "; " + read
+	}
+	gate := journal.Exited{How: HowGate, Reason: "review gate: " + read + ", then run the same command to go on", Next: next, Outputs: outputs}
 	switch {
 	case st.Contract.Gate == workspace.GateApprove:
 		gate.Code = CodePerson
 		gate.Reason = st.Name + " waits for approval: " + read
 		gate.Mend = "towpath approve " + st.Name + ", then run the same command to go on"
-		if odd != "" {
-			gate.Reason = odd + "; " + gate.Reason
-		}
 		return gate, true
 	case odd != "":
-		gate.Reason = odd + "; " + gate.Reason
 		return gate, true
 	case st == d.until:
 		return journal.Exited{How: HowUntil, Reason: st.Name + " is done: " + read, Next: next, Outputs: outputs}, true
