@@ -114,6 +114,14 @@ func (p *process) dial(ctx context.Context) (net.Conn, error) {
 // gone reports whether the child has ended, waiting a moment for a child that
 // just broke a connection.
 func (p *process) gone(patience time.Duration) bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+	}
+	if patience <= 0 {
+		return false
+	}
 	t := time.NewTimer(patience)
 	defer t.Stop()
 	select {
