@@ -24,7 +24,7 @@ func (e *Engine) Plan(opt Options) ([]Planned, error) {
 		return nil, err
 	}
 	var list []Planned
-	err := d.foresee(func(s *standing, what step, stop bool) {
+	err := d.foresee(func(s *standing, what step) {
 		p := Planned{Stage: s.st.Name, Action: "skip", Why: "output present"}
 		switch what {
 		case stepRun:
@@ -53,7 +53,7 @@ func (e *Engine) Plan(opt Options) ([]Planned, error) {
 
 // foresee goes through the stages as the run will, as far as it can be known
 // now: up to the first place where a person is waited for.
-func (d *drive) foresee(each func(s *standing, what step, stop bool)) error {
+func (d *drive) foresee(each func(s *standing, what step)) error {
 	ran := d.ran
 	defer func() { d.ran = ran }()
 	for _, st := range d.e.cfg.Workspace.Stages {
@@ -73,7 +73,7 @@ func (d *drive) foresee(each func(s *standing, what step, stop bool)) error {
 			stop = stop || st.Contract.Gate == workspace.GateApprove
 			stop = stop || st.Contract.Gate == workspace.GateStop && !d.opt.All && d.until == nil
 		}
-		each(s, what, stop)
+		each(s, what)
 		if stop {
 			return nil
 		}
@@ -84,7 +84,7 @@ func (d *drive) foresee(each func(s *standing, what step, stop bool)) error {
 // plan gives the stages that lie ahead and those that this command reaches by
 // itself.
 func (d *drive) plan() (remaining, planned []*workspace.Stage, err error) {
-	err = d.foresee(func(s *standing, what step, _ bool) {
+	err = d.foresee(func(s *standing, what step) {
 		if what == stepRun {
 			planned = append(planned, s.st)
 		}
