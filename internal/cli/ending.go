@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"towpath/internal/app"
-	"towpath/internal/engine"
 	"towpath/internal/journal"
 )
 
@@ -23,10 +22,7 @@ func (c *cli) ending(a *app.App, e journal.Exited) string {
 		reason = strings.Replace(reason, strings.Join(e.Outputs, ", "), strings.Join(shown, ", "), 1)
 	}
 	text := reason
-	switch {
-	case mend != "" && e.How == engine.HowGate && e.Code == engine.CodeDone:
-		text += ", then " + mend
-	case mend != "":
+	if mend != "" {
 		text += "; " + mend
 	}
 	for _, lead := range []struct {
