@@ -198,7 +198,7 @@ func smallDisk(ts *testscript.TestScript, neg bool, args []string) {
 // sentence, and is one case.
 func TestEveryScriptSaysWhatItShows(t *testing.T) {
 	t.Parallel()
-	sentence := regexp.MustCompile(`^# [A-Z\x60][^\n]*`)
+	sentence := regexp.MustCompile(`^# [A-Z-][^\n]*\.\n`)
 	dir := filepath.Join("..", "..", "testdata", "scripts")
 	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"os/user"
 	"path"
 	"path/filepath"
@@ -157,7 +158,7 @@ type place struct {
 // find gives the folder of the workspace that opt means.
 func find(opt Options) (place, error) {
 	if opt.Path != "" {
-		return named(opt), nil
+		return named(opt)
 	}
 	found, err := Discover(opt.WorkDir)
 	if err != nil {
@@ -177,19 +178,22 @@ func find(opt Options) (place, error) {
 
 // named gives the workspace that was typed. A folder among its stages means the
 // workspace too.
-func named(opt Options) place {
+func named(opt Options) (place, error) {
 	dir := opt.Path
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(opt.WorkDir, dir)
 	}
-	real, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return place{dir, filepath.Clean(opt.Path)}
+	if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return place{}, refuse("there is no folder %s; name a workspace's folder, or make one with towpath init", opt.Path)
+	} else if err == nil && !info.IsDir() {
+		return place{}, refuse("%s is a file; name the workspace's folder", opt.Path)
 	}
-	if ws, stages, err := above(real); err == nil && ws != "" && ws != real && inside(stages, real) {
-		return place{ws, fromFolder(opt.WorkDir, ws)}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		if ws, stages, err := above(real); err == nil && ws != "" && ws != real && inside(stages, real) {
+			return place{ws, fromFolder(opt.WorkDir, ws)}, nil
+		}
 	}
-	return place{dir, filepath.Clean(opt.Path)}
+	return place{dir, filepath.Clean(opt.Path)}, nil
 }
 
 func refuse(format string, args ...any) error {

@@ -47,7 +47,7 @@ Editing the output later opens the gate again.`,
 		if err != nil {
 			return err
 		}
-		c.sayDecision("approved", stage, d)
+		c.sayDecision(a, "approved", stage, d)
 		return nil
 	})
 }
@@ -68,7 +68,7 @@ it, and your reason.`,
 		if err != nil {
 			return err
 		}
-		c.sayDecision("rejected", stage, d)
+		c.sayDecision(a, "rejected", stage, d)
 		return nil
 	})
 	cmd.Flags().StringVar(&reason, "reason", "", "what is wrong, in `TEXT` that the next run is shown")
@@ -99,7 +99,7 @@ but you can know whether it took effect. Look, then answer:
 				if err != nil {
 					return err
 				}
-				c.sayDecision("answered", args[0], d)
+				c.sayDecision(a, "answered", args[0], d)
 				return nil
 			})
 		},
@@ -125,7 +125,10 @@ func (c *cli) diffCommand() *cobra.Command {
 	})
 }
 
-func (c *cli) sayDecision(what, stage string, d journal.Decided) {
+func (c *cli) sayDecision(a *app.App, what, stage string, d journal.Decided) {
+	if st, err := a.Workspace.Stage(stage); err == nil {
+		stage = st.Name
+	}
 	s := stage + ": " + what
 	if d.Edited {
 		s += ", as you edited it"

@@ -38,6 +38,7 @@ type progress struct {
 	in, out int // tokens of the stage that a server reported
 	unknown bool
 	text    strings.Builder // of the reply in flight
+	held    string          // error of a call, until it is clear whether something else says it
 	drawn   bool            // a line stands there that is to be written over
 	beat    time.Time       // last line of a call in flight, off a terminal
 }
@@ -87,6 +88,7 @@ func (p *progress) observe(e journal.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.where(e)
+	p.release(e)
 	switch e.Type {
 	case journal.StageSkipped:
 		p.line("[skip] %s: output present", e.Stage)
@@ -119,13 +121,38 @@ func (p *progress) observe(e journal.Event) {
 	case journal.Nudge, journal.Warning, journal.Notice:
 		p.line("%s %s", p.place(), e.Note)
 	case journal.ItemEnded:
-		if e.Note != "" {
-			p.line("%s %s", p.place(), e.Note)
-		}
+		p.ended(e)
 	case journal.OutputWritten:
 		p.line("%s wrote %s, %s bytes%s", p.place(), p.style.bold(p.shown(e.Output.Path)), thousands(e.Output.Bytes), p.spent())
 	}
 	p.draw()
+}
+
+// release shows the error of a call once it is clear that nothing else will: an
+// end names its reason itself, and so does a wait.
+func (p *progress) release(e journal.Event) {
+	if p.held == "" {
+		return
+	}
+	switch e.Type {
+	case journal.Exit, journal.Waiting, journal.ItemEnded:
+	default:
+		p.line("%s %s", p.place(), p.held)
+	}
+	p.held = ""
+}
+
+// ended shows what is not plain of an item that ended.
+func (p *progress) ended(e journal.Event) {
+	switch x := e.Ended; {
+	case x == nil:
+	case x.Error != "":
+		p.line("%s no result: %s", p.place(), x.Error)
+	case x.Reused != "":
+		p.line("%s %s, kept from an earlier run", p.place(), clip(x.Title, 50))
+	case x.Incomplete:
+		p.line("%s the result is incomplete", p.place())
+	}
 }
 
 // where keeps the stage and the item that the event belongs to.
@@ -158,7 +185,7 @@ func (p *progress) reply(r *journal.Reply) {
 		return
 	}
 	if r.Error != "" {
-		p.line("%s %s", p.place(), r.Error)
+		p.held = r.Error
 		return
 	}
 	if r.Usage.Prompt == nil || r.Usage.Output == nil {

@@ -81,7 +81,7 @@ func (c *cli) run(ctx context.Context, path string, opt engine.Options, asJSON b
 	a, err := app.Open(ctx, aopt)
 	if err != nil {
 		if asJSON {
-			events.observe(failedEvent(err))
+			events.observe(c.failedEvent(err))
 		}
 		return err
 	}
@@ -113,9 +113,13 @@ func (c *cli) run(ctx context.Context, path string, opt engine.Options, asJSON b
 	return err
 }
 
-func failedEvent(err error) journal.Event {
-	return journal.Event{V: journal.Version, Type: journal.Exit,
-		Exit: &journal.Exited{How: engine.HowFailed, Code: engine.ExitCode(err), Reason: err.Error()}}
+// failedEvent is the last event of a run that did not begin.
+func (c *cli) failedEvent(err error) journal.Event {
+	e := journal.Exited{How: engine.HowFailed, Code: engine.ExitCode(err), Reason: err.Error()}
+	if e.Code == engine.CodeUsage {
+		e.How = engine.HowRefused
+	}
+	return journal.Event{V: journal.Version, Time: c.env.Clock().UTC(), Type: journal.Exit, Exit: &e}
 }
 
 func (c *cli) dryRun(a *app.App, opt engine.Options, asJSON bool) error {
