@@ -1,0 +1,95 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"towpath/internal/app"
+	"towpath/internal/engine"
+	"towpath/internal/fakeserver"
+	"towpath/internal/journal"
+)
+
+// stageCost runs one stage with one model call, from taking the lock to its
+// gate, and takes off what the call itself took.
+func stageCost(b *bench) (table, error) {
+	server, err := fakeserver.Start(fakeserver.Script{Replies: []fakeserver.Reply{{Text: objectives, Times: -1}}})
+	if err != nil {
+		return table{}, err
+	}
+	defer server.Close()
+	dir, err := b.course("stage")
+	if err != nil {
+		return table{}, err
+	}
+	var call time.Duration
+	a, err := app.Open(b.ctx, app.Options{Path: dir, WorkDir: b.dir, Version: "measured",
+		Environ: b.environ("OLLAMA_HOST="+server.URL, "TOWPATH_MODEL=ollama/test"),
+		Observe: func(e journal.Event) {
+			if e.Type == journal.ModelReply {
+				call += e.Reply.Elapsed
+			}
+		}})
+	if err != nil {
+		return table{}, err
+	}
+	defer a.Close()
+	var calls []time.Duration
+	stage := &side{run: func() error {
+		call = 0
+		exited, err := a.Engine.Run(b.ctx, engine.Options{Again: "01-scope"})
+		if err == nil && exited.How != engine.HowGate {
+			err = fmt.Errorf("the stage ended %q", exited.How)
+		}
+		calls = append(calls, call)
+		return err
+	}}
+	flush := &side{run: func() error { return flushAndRename(dir) }}
+	trip := &side{run: func() error { return roundTrip(server.URL) }}
+	if err := alternate(b.turns(100), stage, flush, trip); err != nil {
+		return table{}, err
+	}
+	beyond := &side{}
+	for i, d := range stage.taken {
+		beyond.taken = append(beyond.taken, d-calls[i+1])
+	}
+	less := &side{} // what is left for the disk after one round trip
+	for i, d := range beyond.taken {
+		less.taken = append(less.taken, d-trip.taken[i])
+	}
+	return table{title: "A stage beyond its model call, against one flush and one rename", rows: []row{
+		{"stage without the call", ms(beyond.median()), ms(flush.median()), times(pairwise(less, flush)) + " after one round trip", "at most 5 times"},
+		{"whole stage, instant model", ms(stage.median()), ms(flush.median() + trip.median()), times(pairwise(stage, flush)), ""},
+	}, notes: []string{
+		"model call " + ms(median(calls)) + ", one HTTP round trip " + ms(trip.median()),
+	}}, nil
+}
+
+func roundTrip(url string) error {
+	res, err := http.Get(url + "/api/version")
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, res.Body)
+	return errors.Join(err, res.Body.Close())
+}
+
+// flushAndRename is the least that a result costs which survives a crash.
+func flushAndRename(dir string) error {
+	temp := filepath.Join(dir, "flushed.tmp")
+	f, err := os.Create(temp)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(objectives)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(temp, filepath.Join(dir, "flushed"))
+}
