@@ -23,10 +23,9 @@ type Provider struct {
 	plain   *openai.Client // talks to the child
 	safe    *openai.Client // the same, and asks for no grammar
 
-	mu      sync.Mutex
-	child   *process
-	closed  bool
-	checked map[string]time.Time // files that were checked by this Provider
+	mu     sync.Mutex
+	child  *process
+	closed bool
 }
 
 // New makes a Provider. It starts nothing and reads nothing.

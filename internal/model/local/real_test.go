@@ -416,3 +416,29 @@ func TestMissingModelsNameTheMend(t *testing.T) {
 		}
 	}
 }
+
+func TestNativeCodeTakesEveryKindOfSchema(t *testing.T) {
+	needSmall(t)
+	w := startWire(t)
+	for _, schema := range []string{
+		`{"type":"object","properties":{"v":{"type":"integer","minimum":1,"maximum":300},"next":{"$ref":"#"}},"required":["v"]}`,
+		`{"anyOf":[{"type":"object","properties":{"kind":{"const":"a\"b\\c"},"when":{"type":"string","format":"date-time"}},"required":["kind","when"]},{"type":"null"}]}`,
+		`{"type":"array","items":{"type":"array","items":{"type":"number"},"minItems":1,"maxItems":3},"minItems":2,"maxItems":4}`,
+		`{"type":"object","properties":{"ж\n":{"enum":["так","ні",null,{"x":[1]}]},"id":{"type":"string","format":"uuid"}},"required":["ж\n","id"]}`,
+		`{"type":"object","additionalProperties":{"type":"string","minLength":1,"maxLength":9}}`,
+		`true`,
+	} {
+		a := w.ask(object{"model": SmallModel, "max_tokens": 120, "temperature": 0, "messages": []object{says("user", "Fill in.")},
+			"response_format": object{"type": "json_schema", "json_schema": object{"name": "x", "schema": json.RawMessage(schema)}}})
+		if a.Status != 200 || len(a.Choices) == 0 {
+			t.Errorf("%s: %+v", schema, a)
+			continue
+		}
+		if a.Choices[0].Finish == "stop" && !json.Valid([]byte(a.text())) {
+			t.Errorf("%s: %q is no JSON", schema, a.text())
+		}
+	}
+	if a := w.ask(object{"model": SmallModel, "max_tokens": 4, "messages": []object{says("user", "Hello.")}}); a.Status != 200 {
+		t.Errorf("afterwards: %+v", a)
+	}
+}

@@ -137,6 +137,21 @@ func TestOtherPromptsDoNotPushOutTheCommonBeginning(t *testing.T) {
 	}
 }
 
+func TestMemoryThatCannotBeCutIsUsedOnlyAsAWhole(t *testing.T) {
+	t.Parallel()
+	s := newSlots(4)
+	s.cut = false
+	first := tokens(500, 0)
+	p := s.take(first)
+	s.held[p.seq] = append(slices.Clone(first), 90_001)
+	if q := s.take(append(slices.Clone(first), 5)); q.keep != 0 {
+		t.Errorf("%d tokens are kept of a sequence that goes on otherwise", q.keep)
+	}
+	if q := s.take(append(slices.Clone(first), 90_001, 7)); q.keep != 501 || q.seq != q.copy {
+		t.Errorf("got %+v, want the sequence to go on as it is", q)
+	}
+}
+
 func TestCharactersAreNotCutApart(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

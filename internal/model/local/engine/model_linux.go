@@ -190,6 +190,7 @@ func (m *Model) grow(cells int) error {
 		return fmt.Errorf("a context of %d tokens cannot be made; is there enough memory?", cells)
 	}
 	m.ctx, m.cells, m.slots = ctx, int(llama.NCtx(ctx)), newSlots(sequences)
+	m.slots.cut = !llama.ModelIsRecurrent(m.model) && !llama.ModelIsHybrid(m.model)
 	if m.mem, err = llama.GetMemory(ctx); err != nil {
 		return fmt.Errorf("this kind of model is not supported: %w", err)
 	}

@@ -3,13 +3,14 @@ package engine
 // slots keeps track of which tokens the native memory holds, one list per
 // sequence. It decides; the caller does the same to the memory.
 type slots struct {
+	cut  bool      // a sequence can be cut; if not, it can only go on as a whole
 	held [][]Token // per sequence, in order of position
 	used []int64   // per sequence, when it was used last
 	now  int64
 }
 
 func newSlots(n int) *slots {
-	return &slots{held: make([][]Token, n), used: make([]int64, n)}
+	return &slots{cut: true, held: make([][]Token, n), used: make([]int64, n)}
 }
 
 // plan says how to make a sequence begin with as much of a prompt as is held.
@@ -30,6 +31,9 @@ func (s *slots) take(prompt []Token) plan {
 	best, common := 0, -1
 	for i, held := range s.held {
 		n := commonPrefix(held, prompt)
+		if !s.cut && (n < len(held) || n >= len(prompt)) {
+			n = 0
+		}
 		if n > common || n == common && s.used[i] < s.used[best] {
 			best, common = i, n
 		}
