@@ -60,3 +60,37 @@ func (c *cli) warnings(a *app.App) {
 		fmt.Fprintf(c.env.Err, "%s %s\n", c.errStyle().yellow("warning:"), clean(w))
 	}
 }
+
+// located is an error about a workspace with its places as they are opened from
+// the current folder.
+type located struct {
+	error
+	text string
+}
+
+func (e located) Error() string { return e.text }
+func (e located) Unwrap() error { return e.error }
+
+// locate gives an error about a workspace places that open from the current
+// folder.
+func (c *cli) locate(a *app.App, err error) error {
+	if err == nil || a.Tree == nil {
+		return err
+	}
+	return located{err, c.typed(a, c.placed(a, err.Error()))}
+}
+
+// placed makes "pipeline/01-scope/CONTEXT.md:4: ..." at the head of each line a
+// path that opens from the current folder.
+func (c *cli) placed(a *app.App, text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if m := placeAt.FindStringSubmatch(line); m != nil {
+			lines[i] = a.ShownOutput(m[1]) + strings.TrimPrefix(line, m[1])
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// placeAt is a file, and mostly a line, at the head of a sentence.
+var placeAt = regexp.MustCompile(`^([^\s:][^:]*\.md)(?::[0-9]+)?: `)

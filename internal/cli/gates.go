@@ -28,7 +28,7 @@ func (c *cli) with(ctx context.Context, path string, do func(a *app.App) error) 
 	if err != nil {
 		return err
 	}
-	err = do(a)
+	err = c.locate(a, do(a))
 	if cerr := a.Close(); err == nil {
 		err = cerr
 	}

@@ -38,6 +38,7 @@ type progress struct {
 	in, out int // tokens of the stage that a server reported
 	unknown bool
 	text    strings.Builder // of the reply in flight
+	waited  time.Time       // last line of a wait
 	held    string          // error of a call, until it is clear whether something else says it
 	drawn   bool            // a line stands there that is to be written over
 	beat    time.Time       // last line of a call in flight, off a terminal
@@ -108,7 +109,7 @@ func (p *progress) observe(e journal.Event) {
 			p.text.WriteString(e.Note)
 		}
 	case journal.Waiting:
-		p.waiting = e.Note
+		p.wait(e.Note)
 	case journal.ModelReply:
 		p.reply(e.Reply)
 	case journal.ToolCall:
@@ -118,7 +119,9 @@ func (p *progress) observe(e journal.Event) {
 	case journal.ToolResult:
 		p.call = time.Time{}
 		p.result(e.Result)
-	case journal.Nudge, journal.Warning, journal.Notice:
+	case journal.Nudge:
+		p.line("%s told the model: %s", p.place(), clip(oneLine(e.Note), 90))
+	case journal.Warning, journal.Notice:
 		p.line("%s %s", p.place(), e.Note)
 	case journal.ItemEnded:
 		p.ended(e)
@@ -152,6 +155,19 @@ func (p *progress) ended(e journal.Event) {
 		p.line("%s %s, kept from an earlier run", p.place(), clip(x.Title, 50))
 	case x.Incomplete:
 		p.line("%s the result is incomplete", p.place())
+	}
+}
+
+// wait shows why nothing comes: off a terminal the first time in a call, and
+// then as often as the heart beats.
+func (p *progress) wait(why string) {
+	if !p.tty && why != "" && p.waiting == "" && p.clock().Sub(p.waited) >= heartbeat/15 {
+		p.line("%s %s", p.place(), why)
+		p.waited = p.clock()
+	}
+	p.waiting = why
+	if p.call.IsZero() {
+		p.call, p.beat, p.doing = p.clock(), p.clock(), "working"
 	}
 }
 

@@ -110,7 +110,7 @@ func (c *cli) run(ctx context.Context, path string, opt engine.Options, asJSON b
 	if err == nil && exit.Code != 0 {
 		return errSaid{exit.Code}
 	}
-	return err
+	return c.locate(a, err)
 }
 
 // failedEvent is the last event of a run that did not begin.
@@ -125,7 +125,7 @@ func (c *cli) failedEvent(err error) journal.Event {
 func (c *cli) dryRun(a *app.App, opt engine.Options, asJSON bool) error {
 	plan, err := a.Engine.Plan(opt)
 	if err != nil {
-		return err
+		return c.locate(a, err)
 	}
 	if asJSON {
 		return c.printJSON(plan)

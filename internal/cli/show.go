@@ -49,14 +49,25 @@ func (c *cli) printStatus(ctx context.Context, path string) error {
 		}
 		rows := make([][]string, 0, len(stages))
 		for _, s := range stages {
-			rows = append(rows, []string{s.Stage, c.stateOf(s), strings.Join(s.Outputs, ", ")})
+			rows = append(rows, []string{s.Stage, c.stateOf(s), strings.Join(each(s.Outputs, a.ShownOutput), ", ")})
 		}
 		c.table(rows)
 		for _, s := range stages {
+			s.Undeclared = each(s.Undeclared, a.ShownOutput)
+			s.Problems = each(s.Problems, func(p string) string { return c.placed(a, p) })
+			s.Reason, s.Mend = c.placed(a, s.Reason), c.typed(a, s.Mend)
 			c.explain(s)
 		}
 		return nil
 	})
+}
+
+func each(list []string, f func(string) string) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = f(s)
+	}
+	return out
 }
 
 func (c *cli) stateOf(s engine.StageStatus) string {

@@ -40,7 +40,7 @@ func (l *linter) input(i int, st *workspace.Stage, in workspace.Input) {
 	if err != nil {
 		var out *workspace.OutsideError
 		if errors.As(err, &out) {
-			l.add(workspace.Error, file, in.Line, "outside", err.Error(), "name a file of this repository")
+			l.add(workspace.Error, file, in.Line, "outside", outside(err), "name a file inside it, or copy the file in")
 		} else {
 			l.add(workspace.Error, file, in.Line, "unreadable-input", err.Error(), "")
 		}
@@ -241,4 +241,14 @@ func (l *linter) outputs() {
 			}
 		}
 	}
+}
+
+// outside is what is wrong with an input that leaves the repository, without the
+// place and the mend, which a problem has of its own.
+func outside(err error) string {
+	var e *workspace.OutsideError
+	if errors.As(err, &e) {
+		return fmt.Sprintf("the input %s %s", e.Written, e.Reason)
+	}
+	return err.Error()
 }

@@ -45,6 +45,9 @@ type Problem struct {
 // Error gives the problem as one line: file:line: message, mend.
 func (p Problem) Error() string {
 	s := fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Message)
+	if p.Line == 0 { // of the whole file
+		s = p.File + ": " + p.Message
+	}
 	if p.Mend != "" {
 		s += "; " + p.Mend
 	}

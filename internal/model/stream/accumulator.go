@@ -117,7 +117,8 @@ func (a *Accumulator) Broken(err error) error {
 		}
 	}
 	return &model.Error{Kind: model.KindInterrupted, Err: err, Raw: a.Partial(),
-		Message: "the reply broke off before its end marker"}
+		Message: "the reply broke off before its end marker",
+		Mend:    "run the same command again, and look at the server's log if it happens again"}
 }
 
 // Finish gives the reply, once the stream said that it ended and how. The
