@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -51,11 +52,23 @@ func childMain(args []string) error {
 	signal.Ignore(os.Interrupt, syscall.SIGHUP)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGTERM)
 	go func() {
-		io.Copy(io.Discard, os.Stdin)
+		defer os.Exit(0) // native code in the middle of its work is not waited for
+		closed := make(chan struct{})
+		go func() {
+			io.Copy(io.Discard, os.Stdin)
+			close(closed)
+		}()
+		select {
+		case <-closed:
+		case <-told:
+		}
 		cancel()
-		// Native code in the middle of its work is not waited for.
-		os.Exit(0)
+		// A parent that was killed left its folder behind.
+		os.Remove(*socket)
+		os.Remove(filepath.Dir(*socket))
 	}()
 	l, err := net.Listen("unix", *socket)
 	if err != nil {

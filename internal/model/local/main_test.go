@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"sync"
 	"testing"
@@ -13,7 +14,25 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == ChildArg {
 		os.Exit(ChildMain(os.Args[2:]))
 	}
+	if os.Getenv(holdChild) != "" {
+		hold()
+	}
 	os.Exit(m.Run())
+}
+
+// holdChild makes the test program start a child, say where its socket is, and
+// wait until it is killed.
+const holdChild = "LOCAL_TEST_HOLD_CHILD"
+
+func hold() {
+	p := New(Config{})
+	c, _, err := p.ensure(context.Background())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Println(c.socket)
+	select {}
 }
 
 // small and work pull a real model into the user's cache, once.

@@ -3,11 +3,14 @@
 package local
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -284,6 +287,49 @@ func TestChildEndsWhenItsInputCloses(t *testing.T) {
 	}
 	if _, err := os.Stat(w.c.dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("its private folder is still there: %v", err)
+	}
+}
+
+func TestChildOutlivesNoParentThatWasKilled(t *testing.T) {
+	needSmall(t)
+	// This program, as a parent that starts a child and is killed.
+	parent := exec.Command(os.Args[0], "-test.run=^TestChildEndsWhenItsInputCloses$")
+	parent.Env = append(os.Environ(), holdChild+"=1")
+	out, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket := strings.TrimSpace(line)
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := parent.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	parent.Wait()
+	if err := conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the child lives on: %v", err)
+	}
+	for range 200 {
+		if _, err = os.Stat(filepath.Dir(socket)); err != nil {
+			break
+		}
+		<-time.After(50 * time.Millisecond)
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("its private folder is left behind: %v", err)
 	}
 }
 
