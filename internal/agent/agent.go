@@ -41,6 +41,8 @@ type Turn struct {
 	// ResultCap bounds what the model sees of one tool result, in estimated
 	// tokens; 0 takes a share of the free window.
 	ResultCap int
+	// ResultMost bounds the same in bytes, however much is free; 0 does not.
+	ResultMost int
 	// Parts names what the prompt is made of, so that an error about its size
 	// can say what is largest.
 	Parts []Part

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -304,15 +305,23 @@ func (r *turn) resultCap(n int) int {
 		least   = 256
 		unknown = 8000 // where nobody states the window
 	)
+	most := math.MaxInt
+	if r.ResultMost > 0 {
+		most = max(r.ResultMost/bytesPerToken, 1)
+	}
 	if r.ResultCap > 0 {
-		return r.ResultCap
+		return min(r.ResultCap, most)
 	}
 	if r.window <= 0 {
-		return unknown
+		return min(unknown, most)
 	}
 	free := r.window - r.maxReply - r.real(r.estimate(r.messages, r.defs))
-	return max(free/2/max(n, 1), least)
+	return min(max(free/2/max(n, 1), least), most)
 }
+
+// bytesPerToken turns a limit in bytes into one in tokens; English has about so
+// many, and other writing more, so that the limit is not passed.
+const bytesPerToken = 4
 
 // signature is what makes two calls the same.
 func signature(p *planned) string {

@@ -246,6 +246,7 @@ func (a *App) openWorkspace(dir string) (err error) {
 		Limits: agent.Limits{
 			ToolCalls: a.Settings.Limits.ToolCalls, Time: a.Settings.Limits.Time, Tokens: a.Settings.Limits.Tokens,
 		},
+		Result:  a.Settings.Limits.ResultBytes,
 		Secrets: a.models.secrets(), Clock: a.opt.Clock, Observe: a.opt.Observe,
 		Actor: actor(a.opt.Environ), Attended: a.opt.Attended, Version: a.opt.Version,
 		MayWrite: func(p string) bool { return a.Settings.MayWrite(filepath.Join(a.Tree.Root(), filepath.FromSlash(p))) },

@@ -18,7 +18,7 @@ var rows = [][]string{
 	{"prompt"},
 	{"lint"},
 	{"durable"},
-	{"journal", "settings", "document"},
+	{"journal", "settings", "document", "schema"},
 	{"model", "tool"},
 	{"agent"},
 	{"toolbox"},

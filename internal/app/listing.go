@@ -45,7 +45,10 @@ func (a *App) ListModels(ctx context.Context) ModelList {
 			id := info.ID
 			a.models.override(id, &info)
 			m := ListedModel{Info: info}
-			if info.Loaded {
+			switch {
+			case info.Embeds:
+				m.Note = "vectors only, cannot answer"
+			case info.Loaded:
 				m.Note = "loaded"
 			}
 			list.Models = append(list.Models, m)

@@ -35,9 +35,9 @@ type catalog struct {
 
 	mu      sync.Mutex
 	local   *local.Provider
-	clients map[string]client       // by provider
+	clients map[string]client       // by provider, or by model id where its settings differ
 	slots   map[string]*model.Slots // by provider
-	models  map[string]model.Model  // by id
+	models  map[string]wired        // by id
 	auto    map[bool]choice         // chosen without a name; the key: must call tools
 	told    map[string]bool         // notices that were given
 }
@@ -48,12 +48,15 @@ type client interface {
 	List(ctx context.Context) ([]model.Info, error)
 }
 
+// wired is a model as it is called, and as its server made it.
+type wired struct{ call, plain model.Model }
+
 // choice is a model and why it was taken.
 type choice struct{ id, why string }
 
 func newCatalog(s *settings.Settings, opt Options, cache string) *catalog {
 	return &catalog{settings: s, opt: opt, cache: cache, clients: map[string]client{}, slots: map[string]*model.Slots{},
-		models: map[string]model.Model{}, auto: map[bool]choice{}, told: map[string]bool{}}
+		models: map[string]wired{}, auto: map[bool]choice{}, told: map[string]bool{}}
 }
 
 func (c *catalog) openRecording() (err error) {
@@ -120,9 +123,14 @@ func (c *catalog) choose(ctx context.Context, tools bool, names ...string) (engi
 	if err != nil {
 		return engine.Chosen{}, err
 	}
-	info, err := c.describe(ctx, id, m)
+	info, err := c.describe(ctx, id, m.plain)
 	if err != nil {
 		return engine.Chosen{}, err
+	}
+	if info.Embeds {
+		return engine.Chosen{}, &model.Error{Kind: model.KindNoModel, Model: id, URL: info.URL,
+			Message: "the model only makes vectors for search and cannot answer",
+			Mend:    "name another one; towpath models lists them"}
 	}
 	if tools && info.Tools != nil && !*info.Tools {
 		return engine.Chosen{}, &model.Error{Kind: model.KindNoTools, Model: id, URL: info.URL,
@@ -130,7 +138,7 @@ func (c *catalog) choose(ctx context.Context, tools bool, names ...string) (engi
 			Mend:    "name another model with --model, or for this stage alone under [use] in towpath.toml"}
 	}
 	p := c.settings.Params(id)
-	return engine.Chosen{Model: m, Info: info, MaxReply: p.Reply, Temp: p.Temperature, Thinking: p.Think != nil && *p.Think, Seed: c.seed()}, nil
+	return engine.Chosen{Model: m.call, Info: info, MaxReply: p.Reply, Temp: p.Temperature, Thinking: p.Think != nil && *p.Think, Seed: c.seed()}, nil
 }
 
 // describe asks the model's server what it is; settings come before its answer.
@@ -143,6 +151,9 @@ func (c *catalog) describe(ctx context.Context, id string, m model.Model) (model
 		}
 	}
 	c.override(id, &info)
+	if c.recorder != nil {
+		return info, c.recorder.Knows(info)
+	}
 	return info, nil
 }
 
@@ -179,7 +190,7 @@ func (c *catalog) Known(st *workspace.Stage) model.Info {
 
 // model gives a model by its name, wired: retries outside, then the record,
 // then what holds it to a tool call, then the bound on calls at one time.
-func (c *catalog) model(id string) (model.Model, error) {
+func (c *catalog) model(id string) (wired, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if m, ok := c.models[id]; ok {
@@ -187,31 +198,56 @@ func (c *catalog) model(id string) (model.Model, error) {
 	}
 	provider, name, ok := strings.Cut(id, "/")
 	if !ok || provider == "" || name == "" {
-		return nil, refuse("%q is not a model's name; write provider/model, such as ollama/qwen3.5:9b or local/%s", id, local.DefaultModel)
+		return wired{}, refuse("%q is not a model's name; write provider/model, such as ollama/qwen3.5:9b or local/%s", id, local.DefaultModel)
 	}
 	if provider == "replay" {
 		m, err := replay.Open(name)
 		if err != nil {
-			return nil, err
+			return wired{}, err
 		}
-		c.models[id] = model.Journaled(m, id)
+		c.models[id] = wired{model.Journaled(m, id), m}
 		return c.models[id], nil
 	}
-	cl, slots, err := c.client(provider)
+	cl, slots, err := c.clientOf(provider, id)
 	if err != nil {
-		return nil, err
+		return wired{}, err
 	}
 	if n := c.settings.Models[id].Parallel; n > 0 {
 		slots = model.NewSlots(n)
 	}
-	m := model.Retry(model.Journaled(model.Forced(slots.Limit(cl.Model(name))), id), model.RetryPolicy{
-		Cap: c.settings.Limits.Wait, Random: rand.Float64, Now: c.opt.Clock,
-	})
+	policy := model.RetryPolicy{
+		Cap: c.settings.Limits.Wait, Loading: c.settings.Params(id).Timeouts.FirstByte, Random: rand.Float64, Now: c.opt.Clock,
+	}
+	if provider == "local" {
+		policy.Crashes = 1 // its provider starts the child again and repeats the call itself
+	}
+	plain := cl.Model(name)
+	m := model.Retry(model.Journaled(model.Forced(slots.Limit(plain)), id), policy)
 	if c.recorder != nil {
 		m = c.recorder.Wrap(m)
 	}
-	c.models[id] = m
-	return m, nil
+	c.models[id] = wired{m, plain}
+	return c.models[id], nil
+}
+
+// clientOf gives the client for one model: its provider's, or one of its own
+// where the model's settings differ in what a client is made with. The bound on
+// calls at a time stays the provider's. The caller holds mu.
+func (c *catalog) clientOf(provider, id string) (client, *model.Slots, error) {
+	cl, slots, err := c.client(provider)
+	p := c.settings.Params(id)
+	if err != nil || provider == "local" || p.Timeouts == c.settings.Timeouts && p.Window == c.settings.Window {
+		return cl, slots, err
+	}
+	if own, ok := c.clients[id]; ok {
+		return own, slots, nil
+	}
+	own, err := c.newClient(provider, p)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.clients[id] = own
+	return own, slots, nil
 }
 
 // client sets a provider up. The caller holds mu.
@@ -219,7 +255,7 @@ func (c *catalog) client(provider string) (client, *model.Slots, error) {
 	if cl, ok := c.clients[provider]; ok {
 		return cl, c.slots[provider], nil
 	}
-	cl, err := c.newClient(provider)
+	cl, err := c.newClient(provider, settings.Params{Timeouts: c.settings.Timeouts, Window: c.settings.Window})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -239,14 +275,14 @@ func defaultParallel(provider string) int {
 	return 4
 }
 
-func (c *catalog) newClient(provider string) (client, error) {
+func (c *catalog) newClient(provider string, params settings.Params) (client, error) {
 	if err := c.settings.Need("providers." + provider); err != nil {
 		return nil, err
 	}
-	t := c.settings.Timeouts
+	t := params.Timeouts
 	if provider == "local" {
 		if c.local == nil {
-			c.local = local.New(local.Config{CacheDir: c.cache, Idle: t.Idle, Total: t.Total})
+			c.local = local.New(local.Config{CacheDir: c.cache, First: t.FirstByte, Idle: t.Idle, Total: t.Total})
 		}
 		return c.local, nil
 	}
@@ -256,7 +292,7 @@ func (c *catalog) newClient(provider string) (client, error) {
 		return nil, refuse("there is no provider %q; the providers are %s", provider, strings.Join(c.providers(), ", "))
 	}
 	if p.Kind == "ollama" {
-		return ollama.New(ollama.Config{Host: p.URL, MaxWindow: c.settings.Window, Timeouts: timeouts, Clock: c.opt.Clock}), nil
+		return ollama.New(ollama.Config{Host: p.URL, MaxWindow: params.Window, Timeouts: timeouts, Clock: c.opt.Clock}), nil
 	}
 	headers := map[string]string{}
 	for k, v := range p.Headers {
@@ -271,7 +307,7 @@ func (c *catalog) newClient(provider string) (client, error) {
 		from = p.KeyFile
 	}
 	return openai.New(openai.Config{
-		Provider: provider, BaseURL: p.URL, Key: key.Reveal(), KeyFrom: from, Headers: headers,
+		Provider: provider, BaseURL: p.URL, Key: key.Reveal(), KeyFrom: from, Headers: headers, MaxWindow: params.Window,
 		Timeouts: timeouts, Clock: c.opt.Clock,
 	}), nil
 }
@@ -363,7 +399,7 @@ func (c *catalog) findModel(ctx context.Context, tools bool) (choice, error) {
 // the newest (infos come newest first), among those that can do what is needed.
 func (c *catalog) fittest(infos []model.Info, tools bool) (model.Info, string) {
 	able := slices.DeleteFunc(slices.Clone(infos), func(i model.Info) bool {
-		return tools && i.Tools != nil && !*i.Tools
+		return i.Embeds || tools && i.Tools != nil && !*i.Tools
 	})
 	for _, want := range c.settings.Suggest {
 		for _, i := range able {

@@ -114,7 +114,7 @@ func (r *stageRun) agentTurn(c *prompt.Context, limits agent.Limits, scope journ
 	t := agent.Turn{
 		Model: r.chosen.Model, Info: r.chosen.Info, Offers: r.tools.Offers, Required: r.tools.Required,
 		Limits: limits, MaxReply: r.chosen.MaxReply, Temp: r.chosen.Temp, Thinking: r.chosen.Thinking,
-		Seed: r.root, Approve: r.e.cfg.Approve,
+		Seed: r.root, Approve: r.e.cfg.Approve, ResultMost: r.e.cfg.Result,
 		Final: fmt.Sprintf("You cannot call tools any more. Write %s now, whole, from what you have gathered, and nothing else.",
 			r.st.Contract.Outputs[0].Name),
 		Observe: func(ev agent.Event) { r.observe(scope, ev) },

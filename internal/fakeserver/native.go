@@ -116,6 +116,9 @@ func (c *core) show(w http.ResponseWriter, req Request) {
 	if m.Vision {
 		caps = append(caps, "vision")
 	}
+	if m.Embeds {
+		caps = []string{"embedding"}
+	}
 	writeJSON(w, 200, map[string]any{
 		"capabilities": caps,
 		"details":      map[string]any{"family": "test"},

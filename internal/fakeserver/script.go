@@ -48,6 +48,7 @@ type Model struct {
 	NoTools  bool   `json:"no_tools,omitempty"`
 	Thinking bool   `json:"thinking,omitempty"`
 	Vision   bool   `json:"vision,omitempty"`
+	Embeds   bool   `json:"embeds,omitempty"` // the model only makes vectors
 	Loaded   bool   `json:"loaded,omitempty"`
 	Size     int64  `json:"size,omitempty"` // bytes on disk
 	// Modified is when the model was pulled.

@@ -130,7 +130,8 @@ type Info struct {
 	Thinking *bool  `json:"thinking,omitempty"`
 	Required bool   `json:"required"` // honours ChoiceRequired and a named tool
 	Loaded   bool   `json:"loaded,omitempty"`
-	Bytes    int64  `json:"bytes,omitempty"` // size on disk
+	Embeds   bool   `json:"embeds,omitempty"` // turns text into vectors alone and cannot answer
+	Bytes    int64  `json:"bytes,omitempty"`  // size on disk
 }
 
 // Describer is a Model that can say what it is, without a chat call. The error

@@ -18,6 +18,7 @@ type RetryPolicy struct {
 	Attempts int              // calls in all of one question, a loading model apart; default 5
 	Wait     time.Duration    // first wait between attempts, doubled each time; default 1 s
 	Cap      time.Duration    // longest single wait, also of one that the server asks for; default 60 s
+	Crashes  int              // calls in all after crashes of what runs the model; default 2, 1 where the provider tries again itself
 	Loading  time.Duration    // how long a server may take to load the model; default 5 min
 	Random   func() float64   // 0 to 1, for jitter of at most a quarter of a wait; nil: none
 	Now      func() time.Time // for Until; nil: time.Now
@@ -32,6 +33,9 @@ func (p RetryPolicy) withDefaults() RetryPolicy {
 	}
 	if p.Cap <= 0 {
 		p.Cap = time.Minute
+	}
+	if p.Crashes <= 0 {
+		p.Crashes = 2
 	}
 	if p.Loading <= 0 {
 		p.Loading = 5 * time.Minute
@@ -126,8 +130,10 @@ func (q *question) again(ctx context.Context, err error) bool {
 		return false
 	case KindInterrupted:
 		limit = 3
-	case KindUnreachable, KindCrashed:
+	case KindUnreachable:
 		limit = 2
+	case KindCrashed:
+		limit = q.policy.Crashes
 	}
 	if q.seen[e.Kind] >= limit || q.calls >= q.policy.Attempts {
 		return false

@@ -91,7 +91,7 @@ type Limits struct {
 	ToolCalls   int
 	Time        time.Duration
 	Tokens      int           // prompt and output of all calls; 0: no limit
-	ResultBytes int           // what a model is shown of one tool result
+	ResultBytes int           // the most that a model is shown of one tool result; 0: its free window decides
 	Wait        time.Duration // the longest single wait for a server that asks for patience
 }
 

@@ -72,7 +72,7 @@ func TestDefaults(t *testing.T) {
 	if s.Model != "" || *s.Temperature != 0.1 || s.Reply != 2048 || *s.Think || s.Search.MaxResults != 5 {
 		t.Errorf("%+v", s)
 	}
-	if want := (Limits{ToolCalls: 40, Time: 30 * time.Minute, ResultBytes: 32768, Wait: time.Minute}); s.Limits != want {
+	if want := (Limits{ToolCalls: 40, Time: 30 * time.Minute, Wait: time.Minute}); s.Limits != want {
 		t.Errorf("limits %+v", s.Limits)
 	}
 	if p, ok := s.Provider("ollama"); !ok || p.URL != "http://127.0.0.1:11434" || p.Kind != "ollama" {

@@ -128,8 +128,8 @@ var keys = sync.OnceValue(func() []Key {
 			Meaning: "Wall time of one turn."},
 		{Name: "limits.tokens", Type: Whole, Default: "0", Rule: Tighten,
 			Meaning: "Tokens, prompt and output, of all calls of one turn; 0 is no limit."},
-		{Name: "limits.result_bytes", Type: Whole, Default: "32768", Least: 256, Most: 64 << 20, Rule: Tighten,
-			Meaning: "Bytes of one tool result that the model is shown at once; the whole is kept and can be paged through."},
+		{Name: "limits.result_bytes", Type: Whole, Least: 256, Most: 64 << 20, Rule: Tighten,
+			Meaning: "The most bytes of one tool result that the model is shown at once. Without it the free part of the window decides. The whole is kept and can be paged through."},
 		{Name: "limits.wait", Type: Duration, Default: "1m", Most: day, Rule: Tighten,
 			Meaning: "The longest single wait for a server that asks for patience; beyond it the run pauses."},
 

@@ -221,7 +221,8 @@ func (c *Client) info(name string, s shown) model.Info {
 		window = c.cfg.MaxWindow
 	}
 	return model.Info{ID: "ollama/" + name, URL: c.URL(), Window: window,
-		Tools: s.can("tools"), Images: s.can("vision"), Thinking: s.can("thinking"), Schema: &yes}
+		Tools: s.can("tools"), Images: s.can("vision"), Thinking: s.can("thinking"), Schema: &yes,
+		Embeds: s.hasCaps && s.caps["embedding"] && !s.caps["completion"]}
 }
 
 // List gives the models that the server has, newest first, with what is known of

@@ -17,7 +17,7 @@ import (
 // Config says where a server is and how it is used.
 type Config struct {
 	Provider  string            // first part of the model's id, such as "groq"
-	BaseURL   string            // with the version path, such as https://api.openai.com/v1; "" is the known provider's
+	BaseURL   string            // with the version path, such as https://api.openai.com/v1
 	Key       string            // sent as a bearer token; "" sends none
 	KeyFrom   string            // where the key comes from (an environment variable), for error texts
 	Headers   map[string]string // sent with each request, never to another host
@@ -40,14 +40,6 @@ type Client struct {
 
 // New makes a client. It contacts nothing.
 func New(cfg Config) *Client {
-	for _, k := range Providers() {
-		if k.Name == cfg.Provider && cfg.BaseURL == "" {
-			cfg.BaseURL = k.BaseURL
-		}
-		if k.Name == cfg.Provider && cfg.KeyFrom == "" {
-			cfg.KeyFrom = k.KeyEnv
-		}
-	}
 	header := map[string]string{}
 	if cfg.Key != "" {
 		header["Authorization"] = "Bearer " + cfg.Key
@@ -84,25 +76,6 @@ func (c *Client) id(name string) string {
 		return name
 	}
 	return c.cfg.Provider + "/" + name
-}
-
-// Known is a provider whose address is public.
-type Known struct {
-	Name    string // as in provider/model
-	BaseURL string
-	KeyEnv  string // environment variable that holds the key, "" where none is needed
-	Local   bool   // a server on this machine
-}
-
-// Providers lists the known providers, by name.
-func Providers() []Known {
-	return []Known{
-		{Name: "groq", BaseURL: "https://api.groq.com/openai/v1", KeyEnv: "GROQ_API_KEY"},
-		{Name: "llamacpp", BaseURL: "http://127.0.0.1:8080/v1", Local: true},
-		{Name: "lmstudio", BaseURL: "http://127.0.0.1:1234/v1", Local: true},
-		{Name: "openai", BaseURL: "https://api.openai.com/v1", KeyEnv: "OPENAI_API_KEY"},
-		{Name: "openrouter", BaseURL: "https://openrouter.ai/api/v1", KeyEnv: "OPENROUTER_API_KEY"},
-	}
 }
 
 // asked is what error texts say of a call.

@@ -379,7 +379,7 @@ func TestSystemMessageElsewhereAndTwoOfOneRoleAreMended(t *testing.T) {
 func TestKeyIsRefused(t *testing.T) {
 	t.Parallel()
 	srv := fakeserver.New(t, fakeserver.Script{Key: "right", Replies: []fakeserver.Reply{{Text: "Fine."}}})
-	bad := New(Config{Provider: "groq", BaseURL: srv.URL + "/v1", Key: "wrong-secret"})
+	bad := New(Config{Provider: "groq", BaseURL: srv.URL + "/v1", Key: "wrong-secret", KeyFrom: "GROQ_API_KEY"})
 	_, err := bad.Model("test").Call(t.Context(), user("Hello"), nil)
 	e := wantKind(t, err, model.KindAuth)
 	if !strings.Contains(e.Error(), "GROQ_API_KEY") || strings.Contains(e.Error(), "wrong-secret") {
