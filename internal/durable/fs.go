@@ -53,14 +53,14 @@ func (f treeFS) Lstat(name string) (fs.FileInfo, error) {
 	}
 	// As in open, the plain way first: links above the last part that are
 	// absolute or lead out are rare.
-	if st, err := f.t.root.Lstat(native(name)); err == nil {
+	if st, err := f.t.lstat(name); err == nil {
 		return st, nil
 	}
 	real, err := f.t.parent("look at", name)
 	if err != nil {
 		return nil, err
 	}
-	st, err := f.t.root.Lstat(native(real))
+	st, err := f.t.lstat(real)
 	if err != nil {
 		return nil, fileError("look at", name, err)
 	}

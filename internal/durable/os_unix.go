@@ -19,7 +19,7 @@ func openNoWait(root *os.Root, name string) (*os.File, error) {
 // syncName flushes a file or folder. Some file systems cannot flush folders;
 // there is nothing to be done about that.
 func (t *Tree) syncName(name string) error {
-	f, err := openNoWait(t.root, native(name))
+	f, err := t.openNoWait(name)
 	if err != nil {
 		return err
 	}

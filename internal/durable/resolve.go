@@ -27,6 +27,9 @@ func (t *Tree) Resolve(name string) (string, error) {
 type part struct{ name, link string }
 
 func (t *Tree) resolve(op, name string) (string, error) {
+	if t.fast.plain(name) {
+		return name, nil
+	}
 	todo := parts(name, "")
 	var done []string // link-free
 	links := 0
@@ -44,7 +47,7 @@ func (t *Tree) resolve(op, name string) (string, error) {
 			continue
 		}
 		here := path.Join(path.Join(done...), p.name)
-		st, err := t.root.Lstat(native(here))
+		st, err := t.lstat(here)
 		if err != nil {
 			if !notThere(err) {
 				return "", fileError(op, name, err)

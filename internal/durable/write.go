@@ -73,7 +73,7 @@ func (t *Tree) write(name string, data []byte, flush bool) error {
 // writable gives the permissions for the new file and whether they are those
 // of a file that is there.
 func (t *Tree) writable(name, real string) (mode fs.FileMode, had bool, err error) {
-	st, err := t.root.Lstat(native(real))
+	st, err := t.lstat(real)
 	switch {
 	case err != nil && notThere(err):
 		return 0o644, false, nil
@@ -152,7 +152,7 @@ func (t *Tree) makeDirs(dir string, flush bool) error {
 	if dir == "." {
 		return nil
 	}
-	if st, err := t.root.Stat(native(dir)); err == nil {
+	if st, err := t.stat(dir); err == nil {
 		if !st.IsDir() {
 			return &FileError{Op: "make", Path: dir, Kind: ErrNotFolder}
 		}
@@ -182,10 +182,10 @@ func (t *Tree) Move(from, to string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := t.root.Lstat(native(src)); err != nil {
+	if _, err := t.lstat(src); err != nil {
 		return fileError("move", from, err)
 	}
-	if _, err := t.root.Lstat(native(dst)); err == nil {
+	if _, err := t.lstat(dst); err == nil {
 		return &FileError{Op: "move " + from + " to", Path: to, Kind: ErrInTheWay, Err: fs.ErrExist}
 	}
 	if err := t.makeDirs(path.Dir(dst), true); err != nil {
