@@ -83,6 +83,28 @@ func Here(ctx context.Context, opt Options) (*App, error) {
 // Bare wires what needs no workspace.
 func Bare(ctx context.Context, opt Options) (*App, error) { return open(ctx, opt, place{}) }
 
+// Stages names the stages of a workspace. Only its folder is read.
+func Stages(opt Options) ([]string, error) {
+	at, err := find(opt)
+	if err != nil {
+		return nil, err
+	}
+	tree, dir, err := durable.OpenTree(at.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	w, err := workspace.Load(tree.FS(), dir, workspace.Options{})
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, st := range w.Stages {
+		names = append(names, st.Name)
+	}
+	return names, nil
+}
+
 // Discover gives the workspaces at or below a folder, else the one that the
 // folder lies in, as paths from it.
 func Discover(dir string) ([]string, error) {

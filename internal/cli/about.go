@@ -84,8 +84,9 @@ func (c *cli) doctorCommand() *cobra.Command {
 		Short: "Check everything that a run would need, and say how to mend it",
 		Long: `doctor checks the model server, the models and their windows, the library, git, disk
 space and permissions. It exits 1 if something that a run needs is missing.`,
-		Example: "  towpath doctor my-course",
-		Args:    cobra.MaximumNArgs(1),
+		Example:           "  towpath doctor my-course",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: c.atWorkspace,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			findings, err := app.Doctor(cmd.Context(), c.options(first(args)))
 			if err != nil {

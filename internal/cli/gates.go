@@ -15,11 +15,25 @@ import (
 
 // onStage is a command on one stage: NAME STAGE [WORKSPACE].
 func (c *cli) onStage(cmd *cobra.Command, do func(ctx context.Context, a *app.App, stage string) error) *cobra.Command {
-	cmd.Args = cobra.RangeArgs(1, 2)
+	cmd.Args = stageAnd(1, cobra.RangeArgs(1, 2))
+	cmd.ValidArgsFunction = c.atStage()
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return c.with(cmd.Context(), first(args[1:]), func(a *app.App) error { return do(cmd.Context(), a, args[0]) })
 	}
 	return cmd
+}
+
+// stageAnd refuses a command line without its stage in words of its own.
+func stageAnd(n int, check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) >= n:
+			return check(cmd, args)
+		case len(args) == 0:
+			return errors.New("say which stage: its number, name or folder")
+		}
+		return errors.New("say done, repeat or skip after the stage")
+	}
 }
 
 // with opens a workspace for one command.
@@ -86,7 +100,9 @@ but you can know whether it took effect. Look, then answer:
   repeat   it did not; call it again
   skip     go on without it`,
 		Example: "  towpath answer 02-research done my-course",
-		Args:    cobra.RangeArgs(2, 3),
+		Args:    stageAnd(2, cobra.RangeArgs(2, 3)),
+
+		ValidArgsFunction: c.atStage("done", "repeat", "skip"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			answer := engine.Answer(args[1])
 			switch answer {

@@ -23,7 +23,7 @@ func (c *cli) modelsCommand() *cobra.Command {
 models they have, and lists the small models that towpath can run by itself.`,
 		Example: `  towpath models
   towpath models pull qwen2.5-coder-1.5b`,
-		Args: cobra.NoArgs,
+		Args: noSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a, err := app.Bare(cmd.Context(), c.options(""))
 			if err != nil {
@@ -87,6 +87,8 @@ folder, and checks sizes and SHA-256 before use. What is there already is not
 fetched again; an interrupted pull goes on where it stopped.`,
 		Example: "  towpath models pull " + local.DefaultModel,
 		Args:    cobra.ExactArgs(1),
+
+		ValidArgsFunction: c.localModels,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			show := &pullShow{c: c, tty: c.terminal(c.env.Err)}
 			res, err := local.Pull(cmd.Context(), strings.TrimPrefix(args[0], local.Prefix), local.PullOptions{

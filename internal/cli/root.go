@@ -96,13 +96,17 @@ func (c *cli) root() *cobra.Command {
 A workspace holds numbered stages. Each stage has a contract, CONTEXT.md, that
 names what it reads, which tools it may use, what it does and what it writes.
 run does the next stage, writes its result as an ordinary file, and stops at a
-gate so that you can read and edit it. The same command then goes on.`,
+gate so that you can read and edit it. The same command then goes on.
+
+Exit codes: 0 done or at a gate, 1 error, 2 usage or contract, 3 a loop gave up,
+4 waits for a person, 5 the checks are broken, 6 the workspace is locked,
+7 paused until a stated time, 130 interrupted.`,
 		Example: `  towpath init my-course       write an example workspace
   towpath run my-course        run its first stage, then stop at the gate
   towpath run my-course        go on with the next stage`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Args:          noSuchCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return c.welcome(cmd) },
 	}
 	root.PersistentFlags().BoolVar(&c.plain, "plain", false, "no colours and no lines that are written over")
@@ -110,6 +114,7 @@ gate so that you can read and edit it. The same command then goes on.`,
 		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	})
 	root.CompletionOptions.DisableDefaultCmd = true
+	root.SuggestionsMinimumDistance = 2
 	root.AddCommand(
 		c.initCommand(), c.newCommand(), c.lintCommand(), c.graphCommand(),
 		c.statusCommand(), c.probeCommand(), c.runCommand(), c.approveCommand(), c.rejectCommand(),
@@ -126,7 +131,11 @@ gate so that you can read and edit it. The same command then goes on.`,
 func tidy(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			if err := check(cmd, args); err != nil {
+			err := check(cmd, args)
+			if errors.As(err, new(usageError)) {
+				return err // it says itself what to do
+			}
+			if err != nil {
 				return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 			}
 			return nil
@@ -161,24 +170,30 @@ towpath --help lists every command.
 		if err := c.printStatus(cmd.Context(), found[0]); err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "\n  towpath run%s        go on with the next stage\n  towpath probe%s STAGE   see what a stage would be sent\n  towpath lint%s       check the contracts\n\ntowpath --help lists every command.\n",
-			arg(found[0]), arg(found[0]), arg(found[0]))
+		at := arg(found[0])
+		fmt.Fprintln(out)
+		c.table([][]string{
+			{"  towpath run" + at, "go on with the next stage"},
+			{"  towpath probe STAGE" + at, "see what a stage would be sent"},
+			{"  towpath lint" + at, "check the contracts"},
+		})
+		fmt.Fprintln(out, "\ntowpath --help lists every command.")
 	default:
 		fmt.Fprint(out, "Workspaces here:\n\n")
 		for _, w := range found {
 			fmt.Fprintf(out, "  %s\n", w)
 		}
-		fmt.Fprintf(out, "\n  towpath status %s\n  towpath run %s\n\ntowpath --help lists every command.\n", found[0], found[0])
+		fmt.Fprintf(out, "\n  towpath status%s\n  towpath run%s\n\ntowpath --help lists every command.\n", arg(found[0]), arg(found[0]))
 	}
 	return nil
 }
 
 // arg gives a path as it is typed after a command: nothing for the current folder.
 func arg(path string) string {
-	if path == "." {
+	if path == "." || strings.HasPrefix(path, "..") {
 		return ""
 	}
-	return " " + path
+	return " " + quoted(path)
 }
 
 func (c *cli) getenv(name string) string {

@@ -61,6 +61,11 @@ Exit codes: 0 done or at a gate, 1 error, 2 usage or contract, 3 a loop gave up,
 	f.StringVar(&record, "record", "", "write every model call to `FILE`, for replay")
 	f.StringVar(&replay, "replay", "", "answer every model call from `FILE`, which --record wrote")
 	f.BoolVar(&asJSON, "json", false, "print a line of JSON for each event; the last says how it ended")
+	cmd.ValidArgsFunction = c.atWorkspace
+	for _, name := range []string{"until", "stage", "again"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, c.stageFlag)
+	}
+	_ = cmd.RegisterFlagCompletionFunc("model", c.modelFlag)
 	return cmd
 }
 

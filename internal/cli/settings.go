@@ -20,7 +20,8 @@ towpath.toml, then your own file, then defaults. Secrets are hidden. A value of 
 workspace that is not trusted is shown with what it waits for.`,
 		Example: `  towpath config my-course
   towpath config --keys`,
-		Args: cobra.MaximumNArgs(1),
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: c.atWorkspace,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if keys {
 				return c.printKeys(asJSON)
@@ -85,8 +86,9 @@ func (c *cli) trustCommand() *cobra.Command {
 could start a program, send text or a key somewhere, or write outside: until you
 say trust. trust shows the files with their hashes and what they set. A change of
 one of them asks again.`,
-		Example: "  towpath trust my-course --yes",
-		Args:    cobra.MaximumNArgs(1),
+		Example:           "  towpath trust my-course --yes",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: c.atWorkspace,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.with(cmd.Context(), first(args), func(a *app.App) error { return c.trust(a, yes, revoke) })
 		},

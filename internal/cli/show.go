@@ -22,8 +22,9 @@ func (c *cli) statusCommand() *cobra.Command {
 		Long: `status reads the files: a stage is done when every output that it declares is
 there and not empty. The history adds what was edited, what is stale because an
 input or the contract changed, and what failed.`,
-		Example: "  towpath status my-course",
-		Args:    cobra.MaximumNArgs(1),
+		Example:           "  towpath status my-course",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: c.atWorkspace,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !asJSON {
 				return c.printStatus(cmd.Context(), first(args))
@@ -205,8 +206,9 @@ func (c *cli) lintCommand() *cobra.Command {
 		Long: `lint reads every contract and prints one line for each problem:
 file:line: problem, and how to mend it. It exits 2 if there is an error; warnings
 alone exit 0.`,
-		Example: "  towpath lint my-course",
-		Args:    cobra.MaximumNArgs(1),
+		Example:           "  towpath lint my-course",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: c.atWorkspace,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.with(cmd.Context(), first(args), func(a *app.App) error {
 				return c.lint(a.Lint(), asJSON, a.ShownPath)
@@ -268,10 +270,11 @@ func (c *cli) lintLines(problems []workspace.Problem, errs int) {
 func (c *cli) graphCommand() *cobra.Command {
 	var mermaid, asJSON bool
 	cmd := &cobra.Command{
-		Use:     "graph [WORKSPACE]",
-		Short:   "Draw the stages and what flows between them",
-		Example: "  towpath graph my-course --mermaid",
-		Args:    cobra.MaximumNArgs(1),
+		Use:               "graph [WORKSPACE]",
+		Short:             "Draw the stages and what flows between them",
+		Example:           "  towpath graph my-course --mermaid",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: c.atWorkspace,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.with(cmd.Context(), first(args), func(a *app.App) error {
 				g := lint.Draw(a.Tree.FS(), a.Workspace)

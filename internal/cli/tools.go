@@ -22,7 +22,7 @@ func (c *cli) toolsCommand() *cobra.Command {
 them as "server: tool, tool".`,
 		Example: `  towpath tools
   towpath tools call search-server search '{"query": "backup"}'`,
-		Args: cobra.NoArgs,
+		Args: noSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a, err := app.Here(cmd.Context(), c.options(""))
 			if err != nil {

@@ -24,7 +24,7 @@ type Template struct {
 // Templates lists what init can write.
 func Templates() []Template {
 	return []Template{
-		{"course", "a one-line idea becomes objectives, researched notes, an outline and a drafted mini-course"},
+		{"course", "from a one-line idea to objectives, notes, outline and drafts"},
 		{"blank", "one stage to fill in"},
 	}
 }
