@@ -82,8 +82,8 @@ func (c *cli) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor [WORKSPACE]",
 		Short: "Check everything that a run would need, and say how to mend it",
-		Long: `doctor checks the model server, the models and their windows, the library, git, disk
-space and permissions. It exits 1 if something that a run needs is missing.`,
+		Long: `doctor checks the model server, the models and their windows, the library, git,
+disk space and permissions. It exits 1 if something that a run needs is missing.`,
 		Example:           "  towpath doctor my-course",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: c.atWorkspace,

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -78,6 +79,9 @@ input.md.`,
 			if from == "" {
 				return usageError{errors.New("say which workspace to copy; add --from WORKSPACE")}
 			}
+			if info, err := os.Stat(c.path(from)); err != nil || !info.IsDir() {
+				return usageError{fmt.Errorf("there is no folder %s to copy; name a workspace's folder after --from", from)}
+			}
 			n, err := app.Copy(c.path(from), c.path(args[0]))
 			if err != nil {
 				return err
@@ -87,6 +91,9 @@ input.md.`,
 		},
 	}
 	cmd.Flags().StringVar(&from, "from", "", "the `WORKSPACE` to copy")
+	_ = cmd.RegisterFlagCompletionFunc("from", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return c.workspaces(), cobra.ShellCompDirectiveDefault
+	})
 	return cmd
 }
 

@@ -16,8 +16,8 @@ func (c *cli) configCommand() *cobra.Command {
 		Use:   "config [WORKSPACE]",
 		Short: "Show the settings that are in force, and where each comes from",
 		Long: `config shows what is in force: flags, then TOWPATH_ variables, then the nearest
-towpath.toml, then your own file, then defaults. Secrets are hidden. A value of a
-workspace that is not trusted is shown with what it waits for.`,
+towpath.toml, then your own file, then defaults. Secrets are hidden. A value of
+a workspace that is not trusted is shown with what it waits for.`,
 		Example: `  towpath config my-course
   towpath config --keys`,
 		Args:              cobra.MaximumNArgs(1),
@@ -82,10 +82,10 @@ func (c *cli) trustCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trust [WORKSPACE]",
 		Short: "Let a workspace's own settings start programs and name addresses",
-		Long: `A workspace that you cloned can read and lint, but what it sets is inert where it
-could start a program, send text or a key somewhere, or write outside: until you
-say trust. trust shows the files with their hashes and what they set. A change of
-one of them asks again.`,
+		Long: `A workspace that you cloned can be read and linted, but what it sets is inert
+where it could start a program, send text or a key somewhere, or write outside,
+until you say trust. trust shows the files with their hashes and what they set.
+A change of one of them asks again.`,
 		Example:           "  towpath trust my-course --yes",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: c.atWorkspace,

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -204,8 +205,8 @@ func (c *cli) lintCommand() *cobra.Command {
 		Use:   "lint [WORKSPACE]",
 		Short: "Check every contract, without a model",
 		Long: `lint reads every contract and prints one line for each problem:
-file:line: problem, and how to mend it. It exits 2 if there is an error; warnings
-alone exit 0.`,
+file:line: problem, and how to mend it. It exits 2 if there is an error;
+warnings alone exit 0.`,
 		Example:           "  towpath lint my-course",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: c.atWorkspace,
@@ -276,6 +277,9 @@ func (c *cli) graphCommand() *cobra.Command {
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: c.atWorkspace,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if mermaid && asJSON {
+				return usageError{errors.New("--mermaid and --json exclude each other; use one of them")}
+			}
 			return c.with(cmd.Context(), first(args), func(a *app.App) error {
 				g := lint.Draw(a.Tree.FS(), a.Workspace)
 				switch {
@@ -292,7 +296,6 @@ func (c *cli) graphCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&mermaid, "mermaid", false, "print a Mermaid flowchart")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.MarkFlagsMutuallyExclusive("mermaid", "json")
 	return cmd
 }
 

@@ -105,8 +105,8 @@ func (c *cli) toolsCall() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "call SERVER TOOL [JSON]",
 		Short: "Run one tool and print its result",
-		Long: `call runs a tool without a model. The arguments are a JSON object; - reads it from
-standard input.`,
+		Long: `call runs a tool without a model. The arguments are a JSON object; - reads it
+from standard input.`,
 		Example: `  towpath tools call search-server search '{"query": "backup"}'
   towpath tools call browser-server fetch_structure '{"url": "library:backup.md"}'`,
 		Args: cobra.RangeArgs(2, 3),

@@ -30,12 +30,12 @@ type Part struct {
 
 // Context is what one call is sent.
 type Context struct {
-	System string
-	User   string
-	Parts  []Part            // in the order in which they stand in the prompt
-	Tokens int               // estimate for System and User with what a chat template adds
-	Hash   string            // SHA-256 of System, a zero byte, and User
-	Files  map[string]string // every file whose change makes the stage stale: workspace path -> SHA-256
+	System string            `json:"system"`
+	User   string            `json:"user"`
+	Parts  []Part            `json:"parts"`  // in the order in which they stand in the prompt
+	Tokens int               `json:"tokens"` // estimate for System and User with what a chat template adds
+	Hash   string            `json:"hash"`   // SHA-256 of System, a zero byte, and User
+	Files  map[string]string `json:"files"`  // every file whose change makes the stage stale: workspace path -> SHA-256
 }
 
 // Options are the things about a call that are not in the contract.
