@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"regexp"
 	"strings"
 
 	"towpath/internal/markdown"
@@ -201,7 +200,7 @@ func (r *reader) boldParts(every bool) []part {
 	return parts
 }
 
-var bulletLead = regexp.MustCompile(`^([-*+] +)?(?:\*\*)?([\p{L}][^:*` + "`" + `]{0,40}?)(?:\*\*)?:(?:\*\*)?(?:[ \t]|$)`)
+var bulletLead = pattern(`^([-*+] +)?(?:\*\*)?([\p{L}][^:*` + "`" + `]{0,40}?)(?:\*\*)?:(?:\*\*)?(?:[ \t]|$)`)
 
 // unbullet reads a contract that is one list, "- Inputs: a.md", or lines such
 // as "Inputs: a.md", as if each began with its name in bold. It takes two known
@@ -212,7 +211,7 @@ func (r *reader) unbullet() bool {
 	var origin []int
 	inList := false
 	for i, line := range strings.Split(r.doc.Text, "\n") {
-		if m := bulletLead.FindStringSubmatchIndex(line); m != nil {
+		if m := bulletLead().FindStringSubmatchIndex(line); m != nil {
 			name, bullet := line[m[4]:m[5]], m[2] >= 0
 			k := r.words.kind(name)
 			if k == "" && !bullet {

@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"path"
-	"regexp"
 	"strings"
 
 	"towpath/internal/markdown"
@@ -191,7 +190,7 @@ func keyed(s string) (key, value string, ok bool) {
 	return key, strings.TrimSpace(value), true
 }
 
-var extension = regexp.MustCompile(`\.[A-Za-z][A-Za-z0-9]{0,7}$|\.(?:mp3|mp4|7z)$`)
+var extension = pattern(`\.[A-Za-z][A-Za-z0-9]{0,7}$|\.(?:mp3|mp4|7z)$`)
 
 // documents are the endings by which a bare word is taken for a file even if
 // nothing is there yet.
@@ -199,7 +198,7 @@ const documents = " md markdown mdx txt text rst adoc org json jsonl json5 yaml 
 	"mmd puml svg png jpg jpeg gif webp mp3 mp4 wav srt vtt tex bib log patch diff sql py go rs rb java kt swift c h cpp hpp cs php sh bash ps1 ts tsx jsx css scss vue svelte lock env "
 
 func documentName(name string) bool {
-	ext := extension.FindString(name)
+	ext := extension().FindString(name)
 	if ext == "" || len(ext) == len(name) {
 		return false
 	}
@@ -230,7 +229,7 @@ func pathLook(s string) looks {
 		return no
 	}
 	base := path.Base(strings.TrimSuffix(name, "/"))
-	spaced := strings.Contains(placeholder.ReplaceAllString(name, "x"), " ")
+	spaced := strings.Contains(placeholder().ReplaceAllString(name, "x"), " ")
 	doc := documentName(base)
 	glob := strings.ContainsAny(base, "*") && (strings.ContainsAny(base, ".") || strings.Contains(name, "/")) || strings.Contains(name, "**")
 	switch {

@@ -73,7 +73,7 @@ func names(stages []*Stage) []string {
 func (s *Stage) ShortName() string { return restOf(s.Name) }
 
 func restOf(name string) string {
-	m := stageName.FindStringSubmatchIndex(name)
+	m := stageName().FindStringSubmatchIndex(name)
 	if m == nil {
 		return name
 	}
@@ -84,7 +84,7 @@ func restOf(name string) string {
 }
 
 func bareNumber(s string) bool {
-	m := stageName.FindStringSubmatchIndex(s)
+	m := stageName().FindStringSubmatchIndex(s)
 	return m != nil && m[5] == len(s)
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,11 +13,11 @@ import (
 // they are looked for.
 var containers = []string{"pipeline/stages", "workflow/stages", "pipeline", "stages", "phases"}
 
-var stageName = regexp.MustCompile(`(?i)^(?:(?:stage|step|phase)[-_ ]*)?([0-9]{1,3})([a-z]?)(?:$|[-_. ].*$)`)
+var stageName = pattern(`(?i)^(?:(?:stage|step|phase)[-_ ]*)?([0-9]{1,3})([a-z]?)(?:$|[-_. ].*$)`)
 
 // stageOf reads a folder's name: 01-scope, 01_scope, 1-scope, 01b-x, stage-01-x.
 func stageOf(name string) (number int, letter string, ok bool) {
-	m := stageName.FindStringSubmatch(name)
+	m := stageName().FindStringSubmatch(name)
 	if m == nil {
 		return 0, "", false
 	}

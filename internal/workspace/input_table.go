@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"regexp"
 	"strings"
 
 	"towpath/internal/markdown"
@@ -33,7 +32,7 @@ type columns struct {
 	known                       map[int]bool
 }
 
-var pathWord = regexp.MustCompile(`\b(?:path|file|location)s?\b`)
+var pathWord = pattern(`\b(?:path|file|location)s?\b`)
 
 func columnsOf(header []string) columns {
 	c := columns{section: -1, layer: -1, need: -1, maybe: -1, known: map[int]bool{}}
@@ -41,7 +40,7 @@ func columnsOf(header []string) columns {
 	for i, h := range header {
 		n := normHeading(h)
 		switch {
-		case isWord(pathColumns, n) || pathWord.MatchString(n):
+		case isWord(pathColumns, n) || pathWord().MatchString(n):
 			c.paths = append(c.paths, i)
 		case isWord(sectionColumns, n) && c.section < 0:
 			c.section = i
@@ -180,9 +179,9 @@ func negative(s string) bool {
 }
 
 var (
-	quotedName = regexp.MustCompile(`^["“«]([^"”»]+)["”»]$`)
-	nameGlue   = regexp.MustCompile(`\s*(?:\+|&|,|;|\band\b)\s*`)
-	sectionEnd = regexp.MustCompile(`(?i)\s+sections?(?:\s+only)?$`)
+	quotedName = pattern(`^["“«]([^"”»]+)["”»]$`)
+	nameGlue   = pattern(`\s*(?:\+|&|,|;|\band\b)\s*`)
+	sectionEnd = pattern(`(?i)\s+sections?(?:\s+only)?$`)
 )
 
 // scope reads the Section/Scope column. Quoted names and those after § or #
@@ -192,14 +191,14 @@ func (r *reader) scope(e *entry, text string) {
 	if text == "" || isWord(wholeFile, normHeading(text)) {
 		return
 	}
-	t := sectionEnd.ReplaceAllString(text, "")
+	t := sectionEnd().ReplaceAllString(text, "")
 	if strings.HasPrefix(t, "§") || strings.HasPrefix(t, "#") {
 		e.section = strings.TrimSpace(strings.TrimLeft(t, "§# "))
 		return
 	}
 	sure := true
 	for _, name := range splitNames(t) {
-		sure = sure && quotedName.MatchString(name)
+		sure = sure && quotedName().MatchString(name)
 	}
 	if sure {
 		e.section = t
@@ -223,7 +222,7 @@ func splitNames(s string) []string {
 		if i > 0 && isWordByte(s[i]) && isWordByte(s[i-1]) {
 			continue
 		}
-		if m := nameGlue.FindStringIndex(s[i:]); m != nil && m[0] == 0 && m[1] > 0 {
+		if m := nameGlue().FindStringIndex(s[i:]); m != nil && m[0] == 0 && m[1] > 0 {
 			out = append(out, strings.TrimSpace(s[at:i]))
 			i += m[1] - 1
 			at = i + 1

@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"regexp"
 	"strings"
 
 	"towpath/internal/markdown"
@@ -170,13 +169,13 @@ type entry struct {
 type ref struct{ path, section string }
 
 var (
-	layerNumber = regexp.MustCompile(`(?i)^[\[(]?\s*(?:l|` + layerWords + `)[\s.-]*([0-4])(?:[\s\])]|[:.,—–-]|$)`)
-	tailNumber  = regexp.MustCompile(`(?i)[\[(](?:l|` + layerWords + `)[\s.-]*([0-4])[^\])]*[\])]`)
+	layerNumber = pattern(`(?i)^[\[(]?\s*(?:l|` + layerWords + `)[\s.-]*([0-4])(?:[\s\])]|[:.,—–-]|$)`)
+	tailNumber  = pattern(`(?i)[\[(](?:l|` + layerWords + `)[\s.-]*([0-4])[^\])]*[\])]`)
 )
 
 // layerLead reads a layer at the start: "Layer 4 (working): rest", "L3 — rest".
 func layerLead(s string) (l Layer, ok bool, rest string) {
-	m := layerNumber.FindStringSubmatchIndex(s)
+	m := layerNumber().FindStringSubmatchIndex(s)
 	if m == nil {
 		return 0, false, s
 	}
@@ -248,7 +247,7 @@ func (r *reader) entry(text string, g group) entry {
 	if saysOptional(strings.Join(outsidePaths(s), " ")) {
 		e.optional = true
 	}
-	s = outMaybe.ReplaceAllString(s, "")
+	s = outMaybe().ReplaceAllString(s, "")
 	labelled := g.set
 	var labelNote string
 	if l, ok, rest := layerLead(s); ok {
@@ -271,7 +270,7 @@ func (r *reader) entry(text string, g group) entry {
 			return e
 		}
 	}
-	if m := tailNumber.FindStringSubmatchIndex(s); m != nil && !e.layerSet {
+	if m := tailNumber().FindStringSubmatchIndex(s); m != nil && !e.layerSet {
 		e.layer, e.layerSet = layerOf(s[m[2]]), true
 		s = strings.TrimSpace(s[:m[0]] + s[m[1]:])
 	}

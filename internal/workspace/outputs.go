@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"path"
-	"regexp"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
@@ -14,11 +13,11 @@ import (
 const maxOutputs = 200
 
 var (
-	arrow       = regexp.MustCompile(`^\s*(?:->|→|=>|⇒|⟶|-->|—>)\s*`)
-	outDash     = regexp.MustCompile(`^\s*(?:—|–|-|:|\()\s*`)
-	outMaybe    = regexp.MustCompile(`(?i)^[\[(](?:optional|необов'язково|неабавязкова|необязательно|facultatif|optionnel|opcional|opzionale|facoltativo)[\])]:?\s*`)
-	conditional = regexp.MustCompile(`(?i)^(?:only )?(?:if|when) `)
-	urlScheme   = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://`)
+	arrow       = pattern(`^\s*(?:->|→|=>|⇒|⟶|-->|—>)\s*`)
+	outDash     = pattern(`^\s*(?:—|–|-|:|\()\s*`)
+	outMaybe    = pattern(`(?i)^[\[(](?:optional|необов'язково|неабавязкова|необязательно|facultatif|optionnel|opcional|opzionale|facoltativo)[\])]:?\s*`)
+	conditional = pattern(`(?i)^(?:only )?(?:if|when) `)
+	urlScheme   = pattern(`^[a-z][a-z0-9+.-]*://`)
 )
 
 // outputs reads the Outputs section and gives what is no output.
@@ -94,7 +93,7 @@ func (r *reader) outputItems(items []line) []span {
 func (r *reader) outputLine(l line, bullet bool) bool {
 	s := plain(l.text)
 	optional := saysOptional(strings.Join(outsidePaths(s), " "))
-	s = outMaybe.ReplaceAllString(s, "")
+	s = outMaybe().ReplaceAllString(s, "")
 	refs, rest := r.outputSequence(s)
 	description := ""
 	if len(refs) == 0 && bullet {
@@ -117,7 +116,7 @@ func (r *reader) outputLine(l line, bullet bool) bool {
 		return false
 	}
 	folder := ""
-	if a := arrow.FindString(rest); a != "" {
+	if a := arrow().FindString(rest); a != "" {
 		to, after := r.destination(strings.TrimSpace(rest[len(a):]))
 		if to != "" {
 			folder, rest = to, after
@@ -126,14 +125,14 @@ func (r *reader) outputLine(l line, bullet bool) bool {
 		}
 	}
 	rest = strings.TrimLeft(rest, " ,;")
-	if m := outDash.FindString(rest); m != "" {
+	if m := outDash().FindString(rest); m != "" {
 		if strings.HasSuffix(strings.TrimSpace(m), "(") && strings.HasSuffix(rest, ")") {
 			rest = strings.TrimSuffix(rest, ")")
 		}
 		rest = rest[len(m):]
 	}
 	description = strings.TrimSpace(strings.TrimSuffix(joinNonEmpty(description, rest), ":"))
-	optional = optional || conditional.MatchString(description)
+	optional = optional || conditional().MatchString(description)
 	for _, ref := range refs {
 		r.addOutput(ref, folder, description, optional, l.no)
 	}
@@ -187,7 +186,7 @@ func (r *reader) outputName(s string) (name, after string, ok bool) {
 		}
 	}
 	end := len(s)
-	if m := bareEnd.FindStringIndex(s); m != nil {
+	if m := bareEnd().FindStringIndex(s); m != nil {
 		end = m[0]
 	}
 	for _, sign := range []string{"->", "→", "=>"} {
@@ -292,7 +291,7 @@ func (r *reader) outputRow(header []string, row markdown.Row, cols columns) bool
 		if names == nil {
 			names = refs
 			used[i] = true
-			if a := arrow.FindString(rest); a != "" && folder == "" {
+			if a := arrow().FindString(rest); a != "" && folder == "" {
 				folder, rest = r.destination(strings.TrimSpace(rest[len(a):]))
 			}
 			if rest = strings.Trim(rest, " ."); rest != "" {
@@ -336,7 +335,7 @@ func (r *reader) outputRow(header []string, row markdown.Row, cols columns) bool
 // addOutput places a file: in the folder that was given, else by its own path,
 // else in output/.
 func (r *reader) addOutput(name, folder, description string, optional bool, no int) {
-	if urlScheme.MatchString(name) || len(r.c.Outputs) >= maxOutputs {
+	if urlScheme().MatchString(name) || len(r.c.Outputs) >= maxOutputs {
 		return
 	}
 	name, folder = r.vary(name), r.vary(folder)
@@ -344,7 +343,7 @@ func (r *reader) addOutput(name, folder, description string, optional bool, no i
 	full := name
 	switch {
 	case folder == "":
-	case strings.HasSuffix(folder, "/"), !extension.MatchString(folder) && path.Base(folder) != path.Base(name):
+	case strings.HasSuffix(folder, "/"), !extension().MatchString(folder) && path.Base(folder) != path.Base(name):
 		if !strings.HasPrefix(strings.TrimPrefix(name, "./"), strings.TrimPrefix(folder, "./")) {
 			full = path.Join(folder, name)
 			if strings.HasSuffix(name, "/") {

@@ -160,13 +160,13 @@ func (r *reader) onePath(s string, labelled bool) (ref, string, bool) {
 	return r.barePath(s, labelled)
 }
 
-var bareEnd = regexp.MustCompile("\\s[—–→]\\s|\\s-{1,2}>?\\s|\\s=>\\s|\\s\\(|,\\s|;\\s|:\\s|\\s{2,}#|\\s#\\s|\\s`|\\s\\[|\\s\\+\\s|\\s&\\s|\\s§")
+var bareEnd = pattern("\\s[—–→]\\s|\\s-{1,2}>?\\s|\\s=>\\s|\\s\\(|,\\s|;\\s|:\\s|\\s{2,}#|\\s#\\s|\\s`|\\s\\[|\\s\\+\\s|\\s&\\s|\\s§")
 
 // barePath reads a path without marks: the whole text up to a sign that ends
 // it, or else its first word.
 func (r *reader) barePath(s string, labelled bool) (ref, string, bool) {
 	end := len(s)
-	if m := bareEnd.FindStringIndex(s); m != nil {
+	if m := bareEnd().FindStringIndex(s); m != nil {
 		end = m[0]
 	}
 	whole := s[:end]
@@ -204,7 +204,7 @@ func (r *reader) bare(text string, labelled bool) (p string, n int, ok bool) {
 	return "", 0, false
 }
 
-var inParens = regexp.MustCompile(`\([^()]*\)`)
+var inParens = pattern(`\([^()]*\)`)
 
 // prose finds paths within a sentence: links, backticks with a folder or
 // something there, words with a slash or a dot that are there.
@@ -235,7 +235,7 @@ func (r *reader) prose(s string) []ref {
 				add(t.text)
 			}
 		case tokText:
-			for _, w := range strings.Fields(inParens.ReplaceAllString(t.text, " ")) {
+			for _, w := range strings.Fields(inParens().ReplaceAllString(t.text, " ")) {
 				w = strings.Trim(w, `"'“”«»(),;:.!?`)
 				if strings.ContainsAny(w, "/.") && pathLook(w) >= maybe && r.exists(w) {
 					add(w)
@@ -278,7 +278,7 @@ func (r *reader) split(p string) ref {
 		return ref{path: p}
 	}
 	name, section := p[:i], p[i+1:]
-	if strings.TrimSpace(section) == "" || !extension.MatchString(strings.TrimSpace(name)) && !r.exists(name) {
+	if strings.TrimSpace(section) == "" || !extension().MatchString(strings.TrimSpace(name)) && !r.exists(name) {
 		return ref{path: p}
 	}
 	if s, err := url.PathUnescape(section); err == nil {
@@ -288,9 +288,9 @@ func (r *reader) split(p string) ref {
 }
 
 var (
-	sectionSign  = regexp.MustCompile(`^\s*§+\s*"?([^",;()—]+)"?`)
-	sectionParen = regexp.MustCompile(`(?i)^\s*\(\s*(?:§+\s*|sections?:?\s+)"?([^")]+)"?\s*\)`)
-	paren2       = regexp.MustCompile(`(?i)^\s*\(\s*(?:the\s+)?"([^")]+)"\s+section\s*\)`)
+	sectionSign  = pattern(`^\s*§+\s*"?([^",;()—]+)"?`)
+	sectionParen = pattern(`(?i)^\s*\(\s*(?:§+\s*|sections?:?\s+)"?([^")]+)"?\s*\)`)
+	paren2       = pattern(`(?i)^\s*\(\s*(?:the\s+)?"([^")]+)"\s+section\s*\)`)
 )
 
 // sectionAfter reads a section named behind a path: § Voice, (section Voice).
@@ -298,8 +298,8 @@ func sectionAfter(one ref, rest string) (string, string) {
 	if one.section != "" {
 		return one.section, rest
 	}
-	for _, re := range []*regexp.Regexp{sectionSign, sectionParen, paren2} {
-		if m := re.FindStringSubmatchIndex(rest); m != nil {
+	for _, re := range []func() *regexp.Regexp{sectionSign, sectionParen, paren2} {
+		if m := re().FindStringSubmatchIndex(rest); m != nil {
 			return strings.TrimSpace(rest[m[2]:m[3]]), rest[m[1]:]
 		}
 	}
@@ -327,7 +327,7 @@ func (r *reader) vary(s string) string {
 	if !strings.Contains(s, "{{") {
 		return s
 	}
-	return placeholder.ReplaceAllStringFunc(s, func(m string) string {
+	return placeholder().ReplaceAllStringFunc(s, func(m string) string {
 		name := strings.TrimSpace(m[2 : len(m)-2])
 		if name == "stage" {
 			return r.stage.Name

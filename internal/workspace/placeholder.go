@@ -1,11 +1,10 @@
 package workspace
 
 import (
-	"regexp"
 	"strings"
 )
 
-var placeholder = regexp.MustCompile(`\{\{\s*[\p{L}\p{N}_.-]+\s*\}\}`)
+var placeholder = pattern(`\{\{\s*[\p{L}\p{N}_.-]+\s*\}\}`)
 
 // Placeholder is a {{name}} in a contract's own text.
 type Placeholder struct {
@@ -17,7 +16,7 @@ type Placeholder struct {
 // braces are allowed.
 func Placeholders(text string) []Placeholder {
 	var out []Placeholder
-	for _, m := range placeholder.FindAllStringIndex(text, -1) {
+	for _, m := range placeholder().FindAllStringIndex(text, -1) {
 		out = append(out, Placeholder{
 			Name: strings.TrimSpace(text[m[0]+2 : m[1]-2]),
 			Line: 1 + strings.Count(text[:m[0]], "\n"),

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -226,8 +225,8 @@ func inOutput(p string) bool {
 }
 
 var (
-	ranges   = regexp.MustCompile(`^[!^]?(?:.-.)+$`)
-	standIns = regexp.MustCompile(`<[^<>/]{1,60}>|\[[^\[\]/]{1,60}\]|\{[^{}/]{1,60}\}|YYYY-MM-DD|YYYYMMDD`)
+	ranges   = pattern(`^[!^]?(?:.-.)+$`)
+	standIns = pattern(`<[^<>/]{1,60}>|\[[^\[\]/]{1,60}\]|\{[^{}/]{1,60}\}|YYYY-MM-DD|YYYYMMDD`)
 )
 
 // globOf gives the pattern of a path with *, ?, {a,b} or a character class.
@@ -237,12 +236,12 @@ func globOf(p string) (string, bool) {
 		return "", false
 	}
 	glob := strings.ContainsAny(p, "*?")
-	for _, m := range standIns.FindAllString(p, -1) {
+	for _, m := range standIns().FindAllString(p, -1) {
 		switch m[0] {
 		case '{':
 			glob = glob || strings.Contains(m, ",")
 		case '[':
-			glob = glob || len(m) <= 5 || ranges.MatchString(m[1:len(m)-1])
+			glob = glob || len(m) <= 5 || ranges().MatchString(m[1:len(m)-1])
 		}
 	}
 	if !glob {
@@ -260,8 +259,8 @@ func standIn(p string) (string, bool) {
 	if strings.Contains(p, "{{") {
 		return "", false
 	}
-	q := standIns.ReplaceAllStringFunc(p, func(m string) string {
-		if m[0] == '{' && strings.Contains(m, ",") || m[0] == '[' && ranges.MatchString(m[1:len(m)-1]) {
+	q := standIns().ReplaceAllStringFunc(p, func(m string) string {
+		if m[0] == '{' && strings.Contains(m, ",") || m[0] == '[' && ranges().MatchString(m[1:len(m)-1]) {
 			return m
 		}
 		return "*"

@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 
@@ -20,7 +19,7 @@ func SectionOf(src []byte, heading string) (text string, line int, ok bool) {
 	if text, line, ok = oneSection(d, name); ok {
 		return text, line, true
 	}
-	names := splitNames(sectionEnd.ReplaceAllString(name, ""))
+	names := splitNames(sectionEnd().ReplaceAllString(name, ""))
 	var texts []string
 	for _, n := range names {
 		t, l, found := oneSection(d, strings.Trim(n, `"“”«»' `))
@@ -37,8 +36,8 @@ func SectionOf(src []byte, heading string) (text string, line int, ok bool) {
 
 // A number alone: "guide.md § 2.1" means the heading with that number.
 var (
-	leadingNumber = regexp.MustCompile(`^[0-9]+(?:\.[0-9]+)*`)
-	onlyNumber    = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)*)\.?(?:\s*\(.*\))?$`)
+	leadingNumber = pattern(`^[0-9]+(?:\.[0-9]+)*`)
+	onlyNumber    = pattern(`^([0-9]+(?:\.[0-9]+)*)\.?(?:\s*\(.*\))?$`)
 )
 
 func oneSection(d *markdown.Doc, name string) (string, int, bool) {
@@ -52,8 +51,8 @@ func oneSection(d *markdown.Doc, name string) (string, int, bool) {
 		func(t string) bool { return anchor(t) == strings.ToLower(name) },
 		func(t string) bool { n := normHeading(name); return n != "" && normHeading(t) == n },
 		func(t string) bool {
-			n := onlyNumber.FindStringSubmatch(name)
-			return n != nil && leadingNumber.FindString(t) == n[1]
+			n := onlyNumber().FindStringSubmatch(name)
+			return n != nil && leadingNumber().FindString(t) == n[1]
 		},
 		func(t string) bool {
 			n := normHeading(name)

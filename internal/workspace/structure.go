@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -10,9 +9,9 @@ import (
 )
 
 var (
-	toolLine = regexp.MustCompile("^`?([A-Za-z0-9][A-Za-z0-9_.-]*)`?\\s*:\\s*(.+)$")
-	toolName = regexp.MustCompile(`^[A-Za-z0-9_.*-]+$`)
-	required = regexp.MustCompile(`(?i)\s*\((?:required|обов'язково|обязательно|абавязкова|obligatoire|obligatorio|obrigatório|obbligatorio|erforderlich)\)\s*\.?$`)
+	toolLine = pattern("^`?([A-Za-z0-9][A-Za-z0-9_.-]*)`?\\s*:\\s*(.+)$")
+	toolName = pattern(`^[A-Za-z0-9_.*-]+$`)
+	required = pattern(`(?i)\s*\((?:required|обов'язково|обязательно|абавязкова|obligatoire|obligatorio|obrigatório|obbligatorio|erforderlich)\)\s*\.?$`)
 )
 
 // tools reads lines such as "search-server: search, open (required)".
@@ -35,11 +34,11 @@ func (r *reader) tools(p *part) string {
 
 func toolGrant(s string) (ToolGrant, bool) {
 	var g ToolGrant
-	if m := required.FindStringIndex(s); m != nil {
+	if m := required().FindStringIndex(s); m != nil {
 		g.Required = true
 		s = s[:m[0]]
 	}
-	m := toolLine.FindStringSubmatch(strings.TrimRight(s, " ."))
+	m := toolLine().FindStringSubmatch(strings.TrimRight(s, " ."))
 	if m == nil {
 		return g, false
 	}
@@ -53,7 +52,7 @@ func toolGrant(s string) (ToolGrant, bool) {
 	}
 	for t := range strings.FieldsFuncSeq(m[2], func(c rune) bool { return c == ',' || c == ';' }) {
 		t = strings.Trim(strings.TrimSpace(t), "`")
-		if !toolName.MatchString(t) {
+		if !toolName().MatchString(t) {
 			return g, false
 		}
 		g.Tools = append(g.Tools, t)
@@ -72,9 +71,9 @@ func flat(lines []line) []line {
 }
 
 var (
-	atATime   = regexp.MustCompile(`(?i),\s*(?:по\s+)?(\d{1,3})(?:\s+(?:at a time|at once|in parallel|одночасно|за раз|адначасова|одновременно|à la fois|a la vez|de cada vez|por vez|alla volta|gleichzeitig|auf einmal))?\s*(?:,|\.?$)`)
-	summaries = regexp.MustCompile(`(?i),?\s*(?:and\s+)?(?:with summaries|with summary|зі? (?:стислими )?підсумками|з падсумкамі|с(?:о)? (?:краткими )?(?:сводками|итогами|резюме)|avec (?:des )?résumés|con (?:los )?resúmenes|com (?:os )?resumos|con (?:i )?riassunti|mit zusammenfassungen)\.?`)
-	forEachIn = regexp.MustCompile(`(?i)^(?:for\s+)?(?:each\s+|every\s+)?(.{1,60}?)\s+(?:` + inWords + `)\s+(\S.*)$`)
+	atATime   = pattern(`(?i),\s*(?:по\s+)?(\d{1,3})(?:\s+(?:at a time|at once|in parallel|одночасно|за раз|адначасова|одновременно|à la fois|a la vez|de cada vez|por vez|alla volta|gleichzeitig|auf einmal))?\s*(?:,|\.?$)`)
+	summaries = pattern(`(?i),?\s*(?:and\s+)?(?:with summaries|with summary|зі? (?:стислими )?підсумками|з падсумкамі|с(?:о)? (?:краткими )?(?:сводками|итогами|резюме)|avec (?:des )?résumés|con (?:los )?resúmenes|com (?:os )?resumos|con (?:i )?riassunti|mit zusammenfassungen)\.?`)
+	forEachIn = pattern(`(?i)^(?:for\s+)?(?:each\s+|every\s+)?(.{1,60}?)\s+(?:` + inWords + `)\s+(\S.*)$`)
 )
 
 // forEach reads "module in ../03-outline/output/outline.md, 2 at a time".
@@ -103,11 +102,11 @@ func (r *reader) forEach(p *part) string {
 
 func (r *reader) forEachLine(s string) (*ForEach, bool) {
 	fe := &ForEach{AtATime: 1}
-	if m := summaries.FindStringIndex(s); m != nil {
+	if m := summaries().FindStringIndex(s); m != nil {
 		fe.Summaries = true
 		s = s[:m[0]] + s[m[1]:]
 	}
-	if m := atATime.FindStringSubmatchIndex(s); m != nil {
+	if m := atATime().FindStringSubmatchIndex(s); m != nil {
 		n, err := strconv.Atoi(s[m[2]:m[3]])
 		if err == nil && n > 0 {
 			fe.AtATime = n
@@ -116,7 +115,7 @@ func (r *reader) forEachLine(s string) (*ForEach, bool) {
 	}
 	s = strings.TrimRight(strings.TrimSpace(s), ",")
 	word, source := "", s
-	if m := forEachIn.FindStringSubmatch(s); m != nil {
+	if m := forEachIn().FindStringSubmatch(s); m != nil {
 		word, source = strings.Trim(m[1], "`*\" "), m[2]
 	}
 	refs, rest := r.sequence(source, true)
@@ -134,7 +133,7 @@ func (r *reader) forEachLine(s string) (*ForEach, bool) {
 var checkKinds = []string{"run", "shell", "schema", "count", "words", "must match", "must not match", "headings", "sources",
 	"quotes", "links", "code", "same facts", "no repeats", "held out", "sealed", "judge"}
 
-var judgeWith = regexp.MustCompile(`(?i)^judge\s*(\([^)]*\))?\s*:\s*(.*)$`)
+var judgeWith = pattern(`(?i)^judge\s*(\([^)]*\))?\s*:\s*(.*)$`)
 
 // verify reads checks: bullets, rows of an Audit table, lines of prose where
 // nothing else stands.
@@ -199,7 +198,7 @@ func (r *reader) verifyProse(p *part) []span {
 				continue
 			}
 			c, ok := checkOf(l.text)
-			if ok && c.Kind != "judge" || ok && judgeWith.MatchString(plain(l.text)) {
+			if ok && c.Kind != "judge" || ok && judgeWith().MatchString(plain(l.text)) {
 				flush()
 				c.Line = l.no
 				r.c.Checks = append(r.c.Checks, c)
@@ -261,7 +260,7 @@ func checkOf(text string) (Check, bool) {
 		}
 		break
 	}
-	if m := judgeWith.FindStringSubmatch(strings.Join(strings.Fields(s), " ")); m != nil {
+	if m := judgeWith().FindStringSubmatch(strings.Join(strings.Fields(s), " ")); m != nil {
 		c.Kind, c.Arg = "judge", strings.TrimSpace(m[1]+" "+m[2])
 		return c, true
 	}
@@ -370,8 +369,8 @@ func (r *reader) gate(p *part) string {
 }
 
 var (
-	stageToken = regexp.MustCompile("^`?([0-9]{1,3}[a-z]?(?:[-_.][\\p{L}\\p{N}_.-]+)?|(?:stage|step|phase)[-_ ]?[0-9]{1,3}[\\p{L}\\p{N}_.-]*|[\\p{L}][\\p{L}\\p{N}_-]*)/?`?\\s*(.*)$")
-	times      = regexp.MustCompile(`(?i)(?:x|×)?\s*(\d{1,3})\s*(?:x|×|times?|раз[иаі]?|fois|vez|veces|vezes|volte|volta|mal)?\b`)
+	stageToken = pattern("^`?([0-9]{1,3}[a-z]?(?:[-_.][\\p{L}\\p{N}_.-]+)?|(?:stage|step|phase)[-_ ]?[0-9]{1,3}[\\p{L}\\p{N}_.-]*|[\\p{L}][\\p{L}\\p{N}_-]*)/?`?\\s*(.*)$")
+	times      = pattern(`(?i)(?:x|×)?\s*(\d{1,3})\s*(?:x|×|times?|раз[иаі]?|fois|vez|veces|vezes|volte|volta|mal)?\b`)
 )
 
 // onFail reads "02-research, at most 2 times".
@@ -381,17 +380,17 @@ func (r *reader) onFail(p *part) string {
 		return ""
 	}
 	l := lines[0]
-	m := stageToken.FindStringSubmatch(plain(l.text))
+	m := stageToken().FindStringSubmatch(plain(l.text))
 	rest := ""
 	if m != nil {
 		rest = strings.Trim(m[2], " ,.;()—–-:")
 	}
-	if m == nil || len(strings.Fields(rest)) > 5 || rest != "" && !times.MatchString(rest) && rest != "once" && rest != "twice" {
+	if m == nil || len(strings.Fields(rest)) > 5 || rest != "" && !times().MatchString(rest) && rest != "once" && rest != "twice" {
 		r.problem(Warning, p.Line, "on-fail-prose", "the On fail section names no stage, so it was taken as instructions", "write a stage, such as: 02-research, 2 times")
 		return p.Body
 	}
 	f := &OnFail{Stage: m[1], Times: 1, Line: l.no}
-	if t := times.FindStringSubmatch(rest); t != nil {
+	if t := times().FindStringSubmatch(rest); t != nil {
 		f.Times, _ = strconv.Atoi(t[1])
 	} else if strings.EqualFold(rest, "twice") {
 		f.Times = 2
