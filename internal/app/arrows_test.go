@@ -23,6 +23,7 @@ var rows = [][]string{
 	{"agent"},
 	{"toolbox"},
 	{"engine", "starter"},
+	{"chat"},
 	{"app"},
 	{"cli"},
 }
