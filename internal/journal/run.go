@@ -20,6 +20,10 @@ import (
 // inlineMax is the longest text, in bytes, that stays in its event.
 const inlineMax = 1 << 10
 
+// mostBodies bounds what is remembered of texts that were kept, so that a run
+// may go on for as long as it likes.
+const mostBodies = 2048
+
 // maxLine is the longest line of a journal, in bytes, that is written or read.
 const maxLine = 64 << 20
 
@@ -244,6 +248,9 @@ func (r *Run) Body(text string) (Body, error) {
 			return Body{}, fmt.Errorf("keeping a text of %s: %w", r.name, err)
 		}
 	}
+	if len(r.bodies) >= mostBodies {
+		clear(r.bodies) // they are made again when they are needed
+	}
 	r.bodies[sum] = b
 	return b, nil
 }
@@ -282,17 +289,17 @@ func (r *Run) Keep(name string, data []byte) (string, error) {
 	kept := path.Join(base, name)
 	ext := path.Ext(name)
 	for n := 2; ; n++ {
-		if _, err := r.tree.Stat(path.Join(r.dir, kept)); err != nil {
-			break
+		full := path.Join(r.dir, kept)
+		err := r.tree.Create(full, data)
+		if err == nil {
+			r.pending[full] = true
+			return kept, nil
+		}
+		if !errors.Is(err, durable.ErrInTheWay) {
+			return "", fmt.Errorf("keeping an output of %s: %w", r.name, err)
 		}
 		kept = path.Join(base, fmt.Sprintf("%s-%d%s", strings.TrimSuffix(name, ext), n, ext))
 	}
-	full := path.Join(r.dir, kept)
-	if err := r.tree.WriteLater(full, data); err != nil {
-		return "", fmt.Errorf("keeping an output of %s: %w", r.name, err)
-	}
-	r.pending[full] = true
-	return kept, nil
 }
 
 // Close flushes the journal, writes transcript.md beside it and lets the file

@@ -6,12 +6,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime/pprof"
 	"strings"
 )
 
@@ -44,14 +46,33 @@ func measurements() []measurement {
 func main() {
 	only := flag.String("only", "", "one of start, stage, context, waiting, items")
 	quick := flag.Bool("quick", false, "few turns")
+	profile := flag.String("profile", "", "write a CPU profile of this process to a file")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := measure(ctx, *only, *quick)
+	stopProfile, err := startProfile(*profile)
+	if err == nil {
+		err = errors.Join(measure(ctx, *only, *quick), stopProfile())
+	}
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "measure:", err)
 		os.Exit(1)
 	}
+}
+
+// startProfile is for finding the cause of a figure.
+func startProfile(file string) (stop func() error, err error) {
+	if file == "" {
+		return func() error { return nil }, nil
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() error { pprof.StopCPUProfile(); return f.Close() }, nil
 }
 
 func measure(ctx context.Context, only string, quick bool) error {

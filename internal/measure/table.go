@@ -51,6 +51,7 @@ func median[N ~int | ~int64 | ~float64](all []N) N {
 
 // side is one thing that is timed.
 type side struct {
+	ready func() error // before each turn, not timed; may be nil
 	run   func() error
 	taken []time.Duration
 }
@@ -60,6 +61,11 @@ type side struct {
 func alternate(n int, sides ...*side) error {
 	for i := range n + 1 {
 		for _, s := range sides {
+			if s.ready != nil {
+				if err := s.ready(); err != nil {
+					return err
+				}
+			}
 			began := time.Now()
 			if err := s.run(); err != nil {
 				return err
