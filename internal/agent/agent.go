@@ -46,6 +46,10 @@ type Turn struct {
 	// Parts names what the prompt is made of, so that an error about its size
 	// can say what is largest.
 	Parts []Part
+	// Conversation says that a person talks to the agent: any text is an answer,
+	// also one that announces something, and no question but the last is the
+	// task, so that to make room whole rounds of it go, oldest first.
+	Conversation bool
 	// Approve gives leave for a call with effects after text from outside was
 	// read, or when the tool is destructive. nil means that nobody watches: such
 	// a call ends the turn with a *LeaveError before it is made.

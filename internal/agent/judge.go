@@ -27,7 +27,7 @@ func (r *turn) judge(ctx context.Context, reply model.Reply) (done bool, err err
 			return false, err
 		}
 	}
-	if what := onlyPlans(text); what != "" {
+	if what := onlyPlans(text); what != "" && !r.Conversation {
 		return false, r.planned(reply, what)
 	}
 	text = Unwrap(text)

@@ -152,6 +152,13 @@ func (r *turn) fit(defs []model.ToolDef) error {
 	if r.window <= 0 || r.fits(defs) {
 		return nil
 	}
+	left := 0
+	for !r.fits(defs) && r.dropExchange() {
+		left++
+	}
+	if left > 0 {
+		r.say("trim", fmt.Sprintf("%d of the oldest questions and answers are left out to make room", left))
+	}
 	dropped := 0
 	for !r.fits(defs) && r.dropRound() {
 		dropped++
@@ -179,6 +186,9 @@ func (r *turn) fits(defs []model.ToolDef) bool {
 // results. The task, which is the first user text, the last user text and the
 // latest round stay.
 func (r *turn) dropRound() bool {
+	if r.dropExchange() {
+		return true
+	}
 	msgs := r.messages
 	first, lastUser, lastCall := -1, -1, -1
 	for i, m := range msgs {
@@ -201,6 +211,32 @@ func (r *turn) dropRound() bool {
 		end++
 	}
 	r.messages = append(append([]model.Message{}, msgs[:start]...), msgs[end:]...)
+	return true
+}
+
+// dropExchange removes, in a conversation, the oldest question with all that
+// came of it, as long as it is not the one to be answered.
+func (r *turn) dropExchange() bool {
+	if !r.Conversation {
+		return false
+	}
+	oldest, next := -1, -1
+	for i, m := range r.messages {
+		switch {
+		case m.Role != model.RoleUser:
+		case oldest < 0:
+			if strings.HasPrefix(m.Text, r.task) {
+				return false
+			}
+			oldest = i
+		case next < 0:
+			next = i
+		}
+	}
+	if next < 0 {
+		return false
+	}
+	r.messages = slices.Concat(r.messages[:oldest], r.messages[next:])
 	return true
 }
 

@@ -38,6 +38,7 @@ type turn struct {
 	used     map[string]bool
 	failed   map[string]string // last error of a tool, by name
 	tainted  bool              // text from outside was read
+	task     string            // the last user text that the turn began with
 	trimmed  bool              // the model was told that rounds are dropped
 	maxReply int
 	window   int     // 0: not known
@@ -64,6 +65,9 @@ func begin(t Turn, messages []model.Message) (*turn, error) {
 		r.Limits.Time = DefaultTime
 	}
 	for _, m := range messages {
+		if m.Role == model.RoleUser {
+			r.task = m.Text
+		}
 		for _, c := range m.ToolCalls {
 			r.ids[c.ID] = true
 		}

@@ -58,6 +58,7 @@ type App struct {
 	reader  *document.Reader
 	models  *catalog
 	servers *servers
+	talks   *durable.Tree // where conversations outside of a workspace are kept; nil until then
 	closed  bool
 }
 
@@ -298,6 +299,9 @@ func (a *App) Close() error {
 	}
 	if a.reader != nil {
 		errs = append(errs, a.reader.Close())
+	}
+	if a.talks != nil {
+		errs = append(errs, a.talks.Close())
 	}
 	return errors.Join(errs...)
 }

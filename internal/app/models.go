@@ -119,6 +119,11 @@ func (c *catalog) choose(ctx context.Context, tools bool, names ...string) (engi
 		id = ch.id
 		c.tellOnce(fmt.Sprintf("model %s: %s; set another with --model, TOWPATH_MODEL or model in towpath.toml", ch.id, ch.why))
 	}
+	return c.ready(ctx, id, tools)
+}
+
+// ready gives the model of that name once its server has said that it is there.
+func (c *catalog) ready(ctx context.Context, id string, tools bool) (engine.Chosen, error) {
 	m, err := c.model(id)
 	if err != nil {
 		return engine.Chosen{}, err

@@ -38,6 +38,11 @@ const (
 	Decision      Type = "decision" // a person approved, rejected or answered
 	Exit          Type = "exit"
 
+	// of conversations
+	Said      Type = "said"       // a person said something
+	TurnEnded Type = "turn_ended" // what the conversation holds after it, and how the turn ended
+	Cleared   Type = "cleared"    // the conversation begins anew
+
 	// transient
 	TextDelta      Type = "text_delta"
 	ReasoningDelta Type = "reasoning_delta"
@@ -69,6 +74,8 @@ type Event struct {
 	Decision *Decided        `json:"decision,omitempty"`
 	Exit     *Exited         `json:"exit,omitempty"`
 	Ended    *Ended          `json:"ended,omitempty"`
+	Said     *Body           `json:"said,omitempty"`
+	Turned   *Turned         `json:"turned,omitempty"`
 	Note     string          `json:"note,omitempty"` // of Nudge, Waiting, Warning, TextDelta, ...
 	Data     json.RawMessage `json:"data,omitempty"` // payload of Round, Check and Verdict
 }
@@ -106,6 +113,14 @@ type Ended struct {
 	Incomplete bool    `json:"incomplete,omitempty"`
 	Reused     string  `json:"reused,omitempty"` // run that made the pieces
 	Error      string  `json:"error,omitempty"`
+}
+
+// Turned is the payload of TurnEnded.
+type Turned struct {
+	Messages []Body `json:"messages"`         // what stands after the question, each message as JSON
+	Stop     string `json:"stop"`             // answered, or why the turn was cut short
+	Reason   string `json:"reason,omitempty"` // of a turn that was cut short
+	Error    string `json:"error,omitempty"`  // of a turn that failed
 }
 
 // Piece is an item's share of an output.

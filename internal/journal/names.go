@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
 )
@@ -23,10 +21,6 @@ const (
 
 const timeForm = "20060102T150405Z"
 
-var nameForm = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(\d{8}T\d{6}Z)-(.+?)(?:-([1-9]\d{0,5}))?$`)
-})
-
 // runName is a run folder's name, taken apart. A stage's own name may end in
 // -2, so stage and n are a guess until the run's first event was read, if n is
 // not 1.
@@ -38,20 +32,35 @@ type runName struct {
 }
 
 func parseName(name string) (runName, bool) {
-	m := nameForm().FindStringSubmatch(name)
-	if m == nil {
+	if len(name) < len(timeForm)+2 || name[len(timeForm)] != '-' {
 		return runName{}, false
 	}
-	if _, err := time.Parse(timeForm, m[1]); err != nil {
+	at, stage := name[:len(timeForm)], name[len(timeForm)+1:]
+	if _, err := time.Parse(timeForm, at); err != nil {
 		return runName{}, false
 	}
-	n, stage := 1, m[2]
-	if m[3] == "1" {
-		stage += "-1" // the first run of a second has no number
-	} else if m[3] != "" {
-		n, _ = strconv.Atoi(m[3]) // at most six digits
+	n := 1
+	if i := strings.LastIndexByte(stage, '-'); i > 0 {
+		if k, ok := runNumber(stage[i+1:]); ok {
+			stage, n = stage[:i], k
+		}
 	}
-	return runName{name: name, at: m[1], stage: stage, n: n}, true
+	return runName{name: name, at: at, stage: stage, n: n}, true
+}
+
+// runNumber reads the number that a run's name ends in, of at most six digits.
+// The first run of a second has none: 1 is part of the stage's own name.
+func runNumber(s string) (int, bool) {
+	if len(s) > 6 || s == "" || s[0] == '0' {
+		return 0, false
+	}
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return 0, false
+		}
+	}
+	n, err := strconv.Atoi(s)
+	return n, err == nil && n > 1
 }
 
 // settle decides what the name's end means, given the stage's true name.

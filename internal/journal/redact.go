@@ -99,6 +99,10 @@ func (r *redactor) text(text string) string {
 	return text
 }
 
+// Hides reports whether a text holds one of the secrets, or what looks like a
+// credential: what a journal would not keep as it is.
+func Hides(text string, secrets []string) bool { return newRedactor(secrets).text(text) != text }
+
 // event hides secrets in every text of an event's payload, however deep it
 // lies. What says which event it is stays.
 func (r *redactor) event(e Event) (Event, error) {

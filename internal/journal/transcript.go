@@ -89,6 +89,12 @@ func (w *scribe) event(e Event) {
 		w.lines(e.Exit.Reason, e.Exit.Mend)
 	case e.Ended != nil:
 		w.ended(e)
+	case e.Said != nil:
+		w.heading(e, "Said")
+		w.body(*e.Said)
+	case e.Turned != nil:
+		w.heading(e, "Turn ended: %s", span(e.Turned.Stop))
+		w.lines(e.Turned.Reason, e.Turned.Error)
 	case e.Type == ItemStarted:
 		w.heading(e, "Item %d of %d", e.Item, e.Of)
 		w.lines(e.Note)

@@ -10,3 +10,8 @@ func (s *Settings) Configured(key string) bool {
 	}
 	return false
 }
+
+// StateDir is the user's folder for what the program keeps of its own use:
+// what is trusted, conversations, lines that were typed. "" where no folder of
+// the user's is known.
+func (s *Settings) StateDir() string { return s.env.stateDir() }
