@@ -47,11 +47,15 @@ func (r *turn) run(ctx context.Context) error {
 		reply, err := r.send(timed, r.choice(), r.defs)
 		if err == nil && len(reply.ToolCalls) > 0 {
 			var c *cut
+			missing := r.unmet() != nil
 			c, err = r.callTools(timed, reply)
 			if err == nil && c != nil {
 				return r.cutShort(ctx, c)
 			}
 			if err == nil {
+				if missing && r.unmet() == nil {
+					r.note(ready)
+				}
 				continue
 			}
 		}
@@ -71,6 +75,11 @@ func (r *turn) run(ctx context.Context) error {
 		}
 	}
 }
+
+// ready follows the result that satisfied the contract's required tools. Small
+// models otherwise forget, over a long result, what they were asked to write.
+const ready = "every required tool was used. Unless the task still needs a tool, now give your answer, " +
+	"in the form and length that the task asks for"
 
 // spent reserves the tokens of the next call, and of the last one after it.
 func (r *turn) spent() *cut {

@@ -299,6 +299,9 @@ func (r *run) next() (Token, error) {
 	if err != nil || logits == nil {
 		return 0, fmt.Errorf("the library gives no scores")
 	}
+	if r.grammar == 0 {
+		discourage(logits, r.output)
+	}
 	cs := top(logits, topK)
 	if len(cs) == 0 {
 		return 0, fmt.Errorf("the library gives scores that are no numbers")

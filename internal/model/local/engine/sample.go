@@ -44,6 +44,30 @@ func top(logits []float32, k int) []candidate {
 	return best
 }
 
+// Small models fall into saying the same thing again and again. What was written
+// a short while ago is made a little less likely. The figure is the one that
+// Qwen's authors give for these models, and Ollama's default; the prompt does not
+// count, so that facts and commands can be taken over from it.
+const (
+	repeatPenalty = 1.1
+	repeatWindow  = 128 // tokens
+)
+
+// discourage lowers the scores of the tokens that stand at the end of output.
+func discourage(logits []float32, output []Token) {
+	recent := output[max(0, len(output)-repeatWindow):]
+	for i, t := range recent {
+		if int(t) >= len(logits) || t < 0 || slices.Contains(recent[:i], t) {
+			continue
+		}
+		if logits[t] > 0 {
+			logits[t] /= repeatPenalty
+		} else {
+			logits[t] *= repeatPenalty
+		}
+	}
+}
+
 // choose takes one of the candidates, which are sorted best first.
 func choose(cs []candidate, temperature float64, rnd *rand.Rand) Token {
 	if temperature <= 0 || len(cs) == 1 {
