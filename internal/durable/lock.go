@@ -75,7 +75,7 @@ func (t *Tree) openLock(name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.makeDirs(path.Dir(real), false); err != nil {
+	if _, err := t.makeDirs(path.Dir(real)); err != nil {
 		return nil, fileError("lock", name, err)
 	}
 	if _, _, err := t.writable(name, real); err != nil {

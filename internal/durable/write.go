@@ -49,7 +49,8 @@ func (t *Tree) write(name string, data []byte, flush bool) error {
 	if err != nil {
 		return err
 	}
-	if err := t.makeDirs(path.Dir(real), flush); err != nil {
+	made, err := t.makeDirs(path.Dir(real))
+	if err != nil {
 		return fileError("write", name, err)
 	}
 	temp, err := t.writeTemp(path.Dir(real), data, mode, had, flush)
@@ -62,7 +63,7 @@ func (t *Tree) write(name string, data []byte, flush bool) error {
 	}
 	t.step("renamed")
 	if flush {
-		if err := t.syncName(path.Dir(real)); err != nil {
+		if err := t.Sync(append(made, path.Dir(real))...); err != nil {
 			return fileError("write", name, err)
 		}
 	}
@@ -143,31 +144,32 @@ func (t *Tree) MakeDir(name string) error {
 	if err != nil {
 		return err
 	}
-	return fileError("make", name, t.makeDirs(real, true))
+	made, err := t.makeDirs(real)
+	if err == nil {
+		err = t.Sync(made...)
+	}
+	return fileError("make", name, err)
 }
 
-// makeDirs makes dir (without links) and its parents; with flush, each new
-// folder's entry is flushed too.
-func (t *Tree) makeDirs(dir string, flush bool) error {
+// makeDirs makes dir (without links) and its parents, and gives the folders
+// that got a new one: to be flushed by who must not lose it.
+func (t *Tree) makeDirs(dir string) (grown []string, err error) {
 	if dir == "." {
-		return nil
+		return nil, nil
 	}
 	if st, err := t.stat(dir); err == nil {
 		if !st.IsDir() {
-			return &FileError{Op: "make", Path: dir, Kind: ErrNotFolder}
+			return nil, &FileError{Op: "make", Path: dir, Kind: ErrNotFolder}
 		}
-		return nil
+		return nil, nil
 	}
-	if err := t.makeDirs(path.Dir(dir), flush); err != nil {
-		return err
+	if grown, err = t.makeDirs(path.Dir(dir)); err != nil {
+		return nil, err
 	}
 	if err := t.root.Mkdir(native(dir), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
+		return nil, err
 	}
-	if !flush {
-		return nil
-	}
-	return t.syncName(path.Dir(dir))
+	return append(grown, path.Dir(dir)), nil
 }
 
 // Move renames a file or folder inside the tree. Parents are made, both
@@ -188,19 +190,18 @@ func (t *Tree) Move(from, to string) error {
 	if _, err := t.lstat(dst); err == nil {
 		return &FileError{Op: "move " + from + " to", Path: to, Kind: ErrInTheWay, Err: fs.ErrExist}
 	}
-	if err := t.makeDirs(path.Dir(dst), true); err != nil {
+	made, err := t.makeDirs(path.Dir(dst))
+	if err != nil {
 		return fileError("move", from, err)
 	}
 	if err := t.root.Rename(native(src), native(dst)); err != nil {
 		return fileError("move", from, err)
 	}
-	if err := t.syncName(path.Dir(dst)); err != nil {
-		return fileError("move", from, err)
-	}
+	made = append(made, path.Dir(dst))
 	if path.Dir(src) != path.Dir(dst) {
-		return fileError("move", from, t.syncName(path.Dir(src)))
+		made = append(made, path.Dir(src))
 	}
-	return nil
+	return fileError("move", from, t.Sync(made...))
 }
 
 // Remove removes a file, a link, or an empty folder, and flushes its folder.
@@ -222,7 +223,7 @@ func (t *Tree) Append(name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.makeDirs(path.Dir(real), false); err != nil {
+	if _, err := t.makeDirs(path.Dir(real)); err != nil {
 		return nil, fileError("write", name, err)
 	}
 	f, err := t.root.OpenFile(native(real), os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o644)
@@ -242,7 +243,7 @@ func (t *Tree) NewDir(name string) error {
 	if err != nil {
 		return err
 	}
-	if err := t.makeDirs(path.Dir(real), false); err != nil {
+	if _, err := t.makeDirs(path.Dir(real)); err != nil {
 		return fileError("make", name, err)
 	}
 	err = t.root.Mkdir(native(real), 0o755)

@@ -58,8 +58,13 @@ func (e *Engine) lintErrors(stages []*workspace.Stage) []workspace.Problem {
 	for _, st := range stages {
 		wanted[st.Name] = true
 	}
+	opt := e.lintOptions()
+	opt.Contexts = stages
+	if opt.Contexts == nil {
+		opt.Contexts = []*workspace.Stage{}
+	}
 	var errs []workspace.Problem
-	for _, p := range lint.Run(e.fsys, e.cfg.Workspace, e.lintOptions()) {
+	for _, p := range lint.Run(e.fsys, e.cfg.Workspace, opt) {
 		if p.Severity != workspace.Error {
 			continue
 		}

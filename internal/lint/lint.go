@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"towpath/internal/prompt"
 	"towpath/internal/workspace"
 )
 
@@ -20,6 +21,10 @@ type Options struct {
 	Servers map[string][]string
 	Budget  int               // tokens that a stage's context may take; 0 is DefaultBudget
 	Vars    map[string]string // [vars] of the settings
+
+	// Contexts are the stages whose contexts are built, to find files that
+	// cannot be part of one; nil is every stage.
+	Contexts []*workspace.Stage
 
 	// Project is prompt.Options.Project.
 	Project func(name string, data []byte) (string, error)
@@ -38,7 +43,7 @@ func Run(fsys fs.FS, w *workspace.Workspace, opt Options) []workspace.Problem {
 	if opt.Budget == 0 {
 		opt.Budget = DefaultBudget
 	}
-	l := &linter{fsys: fsys, w: w, opt: opt, used: map[string]bool{}, long: map[string]bool{}}
+	l := &linter{fsys: prompt.Remember(fsys, w), w: w, opt: opt, used: map[string]bool{}, long: map[string]bool{}}
 	l.list = append(l.list, w.Problems...)
 	for i, st := range w.Stages {
 		l.list = append(l.list, st.Contract.Problems...)
@@ -88,7 +93,9 @@ func (l *linter) stage(i int, st *workspace.Stage) {
 	l.loop(st)
 	l.onFail(i, st)
 	l.inputs(i, st)
-	l.context(st)
+	if l.opt.Contexts == nil || slices.Contains(l.opt.Contexts, st) {
+		l.context(st)
+	}
 }
 
 // unread reports a contract that the parser could not read.

@@ -14,6 +14,7 @@ import (
 type looked struct {
 	fs.FS
 	seen map[string]look
+	read map[string][]byte // files that were read; nil when none is kept
 }
 
 type look struct {
@@ -21,10 +22,25 @@ type look struct {
 	err  error
 }
 
+// keepsUpTo is the largest file, in bytes, that Remember keeps.
+const keepsUpTo = 64 << 10
+
+// Remember gives a view of fsys that looks at each name, and reads each small
+// file, once: for going through a whole workspace as it is at one moment. It is
+// for one goroutine.
+func Remember(fsys fs.FS, w *workspace.Workspace) fs.FS {
+	l := remember(fsys, w)
+	l.read = map[string][]byte{}
+	return l
+}
+
 // remember begins with what reading the workspace found out already: where its
 // stages lie, links resolved.
 func remember(fsys fs.FS, w *workspace.Workspace) *looked {
-	l := &looked{fsys, make(map[string]look, 16)}
+	if known, ok := fsys.(*looked); ok {
+		return known
+	}
+	l := &looked{FS: fsys, seen: make(map[string]look, 16)}
 	for _, st := range w.Stages {
 		for dir := st.Dir; dir != "." && dir != ""; dir = path.Dir(dir) {
 			if _, ok := l.seen[dir]; ok {
@@ -64,8 +80,17 @@ func (l *looked) Stat(name string) (fs.FileInfo, error) { return fs.Stat(l.FS, n
 // ReadDir lists a folder.
 func (l *looked) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(l.FS, name) }
 
-// ReadFile reads a file whole.
-func (l *looked) ReadFile(name string) ([]byte, error) { return fs.ReadFile(l.FS, name) }
+// ReadFile reads a file whole. What it gives must not be changed.
+func (l *looked) ReadFile(name string) ([]byte, error) {
+	if data, ok := l.read[name]; ok {
+		return data, nil
+	}
+	data, err := fs.ReadFile(l.FS, name)
+	if err == nil && l.read != nil && len(data) <= keepsUpTo {
+		l.read[name] = data
+	}
+	return data, err
+}
 
 // folder describes what is known to be a folder and no link.
 type folder struct{}
