@@ -288,7 +288,11 @@ func (p *progress) status(now time.Time) string {
 
 func (p *progress) line(format string, args ...any) {
 	p.wipe()
-	fmt.Fprintln(p.w, strings.TrimSpace(fmt.Sprintf(format, args...)))
+	text := strings.TrimSpace(fmt.Sprintf(format, args...))
+	if p.tty {
+		text = wrap(text, p.wide())
+	}
+	fmt.Fprintln(p.w, text)
 }
 
 func (p *progress) wipe() {

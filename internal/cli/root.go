@@ -73,7 +73,7 @@ func Main(ctx context.Context, args []string, env Env) int {
 	}
 	var said errSaid
 	if !errors.As(err, &said) {
-		fmt.Fprintf(env.Err, "%s %s\n", c.errStyle().red("towpath:"), sentence(err))
+		fmt.Fprintln(env.Err, c.fit(env.Err, c.errStyle().red("towpath:")+" "+sentence(err)))
 	}
 	return engine.ExitCode(err)
 }

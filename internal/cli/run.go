@@ -110,7 +110,7 @@ func (c *cli) run(ctx context.Context, path string, opt engine.Options, asJSON b
 			err = events.err
 		}
 	} else if err == nil {
-		fmt.Fprintln(c.env.Out, c.ending(a, exit))
+		fmt.Fprintln(c.env.Out, c.fit(c.env.Out, c.ending(a, exit)))
 	}
 	if err == nil && exit.Code != 0 {
 		return errSaid{exit.Code}

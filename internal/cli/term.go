@@ -27,6 +27,14 @@ func (c *cli) styleOf(w io.Writer) style {
 	return style{on: c.terminal(w) && c.getenv("NO_COLOR") == ""}
 }
 
+// fit breaks text at blanks where it goes to a terminal.
+func (c *cli) fit(w io.Writer, text string) string {
+	if !c.terminal(w) {
+		return text
+	}
+	return wrap(text, wide(w)())
+}
+
 // wide is the width of the terminal at w, in columns.
 func wide(w io.Writer) func() int {
 	return func() int {

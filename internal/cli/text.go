@@ -63,6 +63,34 @@ func clip(s string, columns int) string {
 	return s
 }
 
+// wrap breaks lines at blanks so that they fit so many columns; the lines that
+// go on are indented. A word that is too long stays whole, so that it can be
+// copied.
+func wrap(text string, columns int) string {
+	var out []string
+	for _, line := range strings.Split(text, "\n") {
+		used, b := 0, strings.Builder{}
+		for i, word := range strings.Split(line, " ") {
+			n := columnsOfText(bare(word))
+			switch {
+			case i == 0:
+			case used+1+n > columns && used > 2:
+				out = append(out, b.String())
+				b.Reset()
+				b.WriteString("  ")
+				used = 2
+			default:
+				b.WriteByte(' ')
+				used++
+			}
+			b.WriteString(word)
+			used += n
+		}
+		out = append(out, b.String())
+	}
+	return strings.Join(out, "\n")
+}
+
 func columnsOfText(s string) int {
 	n := 0
 	for _, r := range s {

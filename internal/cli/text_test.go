@@ -117,3 +117,15 @@ func TestAFailureIsSaidOnce(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+func TestLinesBreakAtBlanks(t *testing.T) {
+	t.Parallel()
+	got := wrap("review gate: read and edit ws/a-long-path-of-its-own.md, then go on", 24)
+	want := "review gate: read and\n  edit\n  ws/a-long-path-of-its-own.md,\n  then go on"
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := wrap("a\n\nb c", 80); got != "a\n\nb c" {
+		t.Errorf("got %q", got)
+	}
+}
