@@ -89,9 +89,9 @@ func (a *App) checkWorkspace() []Finding {
 	f := Finding{"workspace", Good, fmt.Sprintf("%s, %d stages", a.ShownPath(a.Dir), len(a.Workspace.Stages)), ""}
 	switch {
 	case errs > 0:
-		f = Finding{"workspace", Bad, fmt.Sprintf("the contracts have %d errors", errs), "see towpath lint"}
+		f = Finding{"workspace", Bad, fmt.Sprintf("errors in the contracts: %d", errs), "see towpath lint"}
 	case warnings > 0:
-		f = Finding{"workspace", Note, fmt.Sprintf("the contracts have %d warnings", warnings), "see towpath lint"}
+		f = Finding{"workspace", Note, fmt.Sprintf("warnings in the contracts: %d", warnings), "see towpath lint"}
 	}
 	return []Finding{f, a.checkWritable()}
 }

@@ -131,7 +131,9 @@ func (l *linter) context(st *workspace.Stage) {
 		case err == nil && len(list.Items) > 0:
 			opt.Item, opt.Total = &list.Items[0], len(list.Items)
 		case err != nil && !errors.As(err, &missing):
-			l.add(workspace.Error, st.Contract.Path, st.Contract.ForEach.Line, "no-items", err.Error(), "")
+			line := st.Contract.ForEach.Line
+			message := strings.TrimPrefix(err.Error(), fmt.Sprintf("%s:%d: ", st.Contract.Path, line)) // said by the problem itself
+			l.add(workspace.Error, st.Contract.Path, line, "no-items", message, "")
 		}
 	}
 	ctx, err := prompt.Build(l.fsys, l.w, st, opt)
