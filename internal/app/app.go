@@ -269,6 +269,7 @@ func (a *App) openWorkspace(dir string) (err error) {
 		Limits: agent.Limits{
 			ToolCalls: a.Settings.Limits.ToolCalls, Time: a.Settings.Limits.Time, Tokens: a.Settings.Limits.Tokens,
 		},
+		Reply:   a.models.reply,
 		Result:  a.Settings.Limits.ResultBytes,
 		Secrets: a.models.secrets(), Clock: a.opt.Clock, Observe: a.opt.Observe,
 		Actor: actor(a.opt.Environ), Attended: a.opt.Attended, Version: a.opt.Version,

@@ -193,6 +193,15 @@ func (c *catalog) Known(st *workspace.Stage) model.Info {
 	return info
 }
 
+// reply gives the tokens that are kept for a reply of a stage's model.
+func (c *catalog) reply(st *workspace.Stage) int {
+	id, _ := c.settings.ModelFor(st.Name)
+	if id == "" {
+		return c.settings.Reply
+	}
+	return c.settings.Params(id).Reply
+}
+
 // model gives a model by its name, wired: retries outside, then the record,
 // then what holds it to a tool call, then the bound on calls at one time.
 func (c *catalog) model(id string) (wired, error) {

@@ -72,6 +72,9 @@ type Config struct {
 	Attended  bool                // a person watches
 	Version   string              // of the program, for the journal
 
+	// Reply gives the tokens that are kept for a reply of the stage's model, as
+	// far as they are set, for Probe. Nil: 2,048.
+	Reply func(st *workspace.Stage) int
 	// Approve asks the person who watches for leave to make a call; nil means
 	// that nobody can be asked. See agent.Turn.
 	Approve func(ctx context.Context, q agent.Question) (bool, error)

@@ -31,6 +31,9 @@ func (e *Engine) Probe(stage string, item int) (*ProbeResult, error) {
 		return nil, err
 	}
 	p := &ProbeResult{Stage: st.Name, Reply: defaultReply}
+	if e.cfg.Reply != nil {
+		p.Reply = e.cfg.Reply(st)
+	}
 	opt := e.promptOptions()
 	opt.Probe = true
 	s, err := e.stand(st)
