@@ -304,10 +304,10 @@ func (d *drive) end() (journal.Exited, error) {
 		if s, err := d.stand(st); err != nil {
 			return journal.Exited{}, err
 		} else if !s.done {
-			return journal.Exited{How: HowUntil, Reason: "nothing stale is left", Next: d.e.cfg.Workspace.Stages[i].Name}, nil
+			return journal.Exited{How: HowUntil, Reason: "nothing stale is left to run", Next: d.e.cfg.Workspace.Stages[i].Name}, nil
 		}
 	}
-	return journal.Exited{How: HowAllDone, Reason: "nothing stale is left"}, nil
+	return journal.Exited{How: HowAllDone, Reason: "nothing stale is left to run"}, nil
 }
 
 // halt says how a stage that was just made ends, and whether the run stops
@@ -337,7 +337,7 @@ func (d *drive) halt(s *standing, i int, outputs []string, odd string) (journal.
 	case st.Contract.Gate == workspace.GateNone, d.opt.All, d.until != nil:
 		return journal.Exited{How: HowDone, Reason: st.Name + " is done", Next: next}, false
 	case next == "":
-		return journal.Exited{How: HowAllDone, Reason: "nothing stale is left: " + read, Outputs: outputs}, true
+		return journal.Exited{How: HowAllDone, Reason: "nothing stale is left to run: " + read, Outputs: outputs}, true
 	}
 	return gate, true
 }
