@@ -115,16 +115,34 @@ Exit codes: 0 done or at a gate, 1 error, 2 usage or contract, 3 a loop gave up,
 	})
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SuggestionsMinimumDistance = 2
-	root.AddCommand(
-		c.initCommand(), c.newCommand(), c.lintCommand(), c.graphCommand(),
-		c.statusCommand(), c.probeCommand(), c.runCommand(), c.approveCommand(), c.rejectCommand(),
-		c.answerCommand(), c.diffCommand(), c.toolsCommand(), c.modelsCommand(), c.trustCommand(),
-		c.configCommand(), c.doctorCommand(), c.versionCommand(), c.completionCommand(root),
-	)
+	c.addGroups(root)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages", "Flags.FlagUsagesWrapped 80"))
 	for _, sub := range root.Commands() {
 		tidy(sub)
 	}
 	return root
+}
+
+// addGroups adds every command, in the groups in which help lists them.
+func (c *cli) addGroups(root *cobra.Command) {
+	for _, g := range []struct {
+		id, title string
+		commands  []*cobra.Command
+	}{
+		{"make", "Make a workspace:", []*cobra.Command{c.initCommand(), c.newCommand()}},
+		{"run", "Run it:", []*cobra.Command{c.runCommand(), c.approveCommand(), c.rejectCommand(), c.answerCommand()}},
+		{"look", "Look at it:", []*cobra.Command{c.statusCommand(), c.probeCommand(), c.diffCommand(), c.lintCommand(), c.graphCommand()}},
+		{"with", "What it runs with:", []*cobra.Command{
+			c.modelsCommand(), c.toolsCommand(), c.configCommand(), c.trustCommand(), c.doctorCommand()}},
+		{"program", "The program itself:", []*cobra.Command{c.versionCommand(), c.completionCommand(root)}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, cmd := range g.commands {
+			cmd.GroupID = g.id
+			root.AddCommand(cmd)
+		}
+	}
+	root.SetHelpCommandGroupID("program")
 }
 
 // tidy makes wrong arguments usage errors in every command below cmd.
