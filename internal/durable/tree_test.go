@@ -469,3 +469,80 @@ func FuzzResolveStaysInside(f *testing.F) {
 		}
 	})
 }
+
+func TestPutNamesTheFoldersToFlush(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "stage"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	tr, err := OpenDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	for _, want := range [][]string{{"stage", "stage/output"}, {"stage/output"}} { // a new folder is a new name too
+		got, err := tr.Put("stage/output/a.md", []byte("text"))
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("Put = %v, %v; want %v", got, err, want)
+		}
+		if err := tr.Sync(got...); err != nil {
+			t.Error(err)
+		}
+	}
+	if data, err := tr.ReadFile("stage/output/a.md"); err != nil || string(data) != "text" {
+		t.Errorf("ReadFile = %q, %v", data, err)
+	}
+}
+
+func TestLinksAreHeldWithinTheTreeByEveryWayOfOpening(t *testing.T) {
+	t.Parallel()
+	outside, dir := t.TempDir(), t.TempDir()
+	for _, f := range []string{filepath.Join(outside, "secret.md"), filepath.Join(dir, "in.md")} {
+		if err := os.WriteFile(f, []byte("text"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, target := range map[string]string{
+		"out": outside, "up": "../../../../../../../../../../etc", "file": filepath.Join(outside, "secret.md"), "self": "self", "good": "in.md",
+	} {
+		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fast, err := OpenDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fast.Close()
+	slow, err := OpenDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slow.Close()
+	slow.fast.close()
+	slow.fast = beneath{} // as on an older kernel
+	for _, tr := range []*Tree{fast, slow} {
+		for _, name := range []string{"out/secret.md", "up/passwd", "file", "self"} {
+			if data, err := tr.ReadFile(name); err == nil {
+				t.Errorf("ReadFile(%s) = %q, want an error", name, data)
+			}
+			if _, err := tr.Stat(name); err == nil {
+				t.Errorf("Stat(%s) has no error", name)
+			}
+			if f, err := tr.Open(name); err == nil {
+				f.Close()
+				t.Errorf("Open(%s) has no error", name)
+			}
+		}
+		if data, err := tr.ReadFile("good"); err != nil || string(data) != "text" {
+			t.Errorf("ReadFile(good) = %q, %v", data, err)
+		}
+		if info, err := fs.Lstat(tr.FS(), "good"); err != nil || info.Mode().Type() != fs.ModeSymlink {
+			t.Errorf("Lstat(good) = %v, %v; want a link", info, err)
+		}
+		if info, err := tr.Stat("good"); err != nil || !info.Mode().IsRegular() || info.Size() != 4 || info.Name() != "good" {
+			t.Errorf("Stat(good) = %v, %v", info, err)
+		}
+	}
+}

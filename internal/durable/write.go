@@ -27,6 +27,18 @@ func IsTemp(base string) bool { return strings.HasPrefix(base, tempPrefix) }
 // it or to nothing is refused. The permissions of a file that was there stay.
 // After an error the old content is still there and no temporary file is.
 func (t *Tree) WriteFile(name string, data []byte) error {
+	folders, err := t.write(name, data, true)
+	if err == nil {
+		err = fileError("write", name, t.Sync(folders...))
+	}
+	t.step("done")
+	return err
+}
+
+// Put is WriteFile but for its last step: the content is flushed and in its
+// place, the folders that it gives are still to be flushed with Sync, together
+// with whatever else the caller has to flush.
+func (t *Tree) Put(name string, data []byte) (folders []string, err error) {
 	return t.write(name, data, true)
 }
 
@@ -34,41 +46,37 @@ func (t *Tree) WriteFile(name string, data []byte) error {
 // program, but perhaps lost when the machine itself stops. The caller flushes
 // with Sync what must not be lost.
 func (t *Tree) WriteLater(name string, data []byte) error {
-	return t.write(name, data, false)
+	_, err := t.write(name, data, false)
+	return err
 }
 
-func (t *Tree) write(name string, data []byte, flush bool) error {
+// write gives the folders that hold new names.
+func (t *Tree) write(name string, data []byte, flush bool) (folders []string, err error) {
 	if err := checkName("write", name); err != nil {
-		return err
+		return nil, err
 	}
 	real, err := t.resolve("write", name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	mode, had, err := t.writable(name, real)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	made, err := t.makeDirs(path.Dir(real))
 	if err != nil {
-		return fileError("write", name, err)
+		return nil, fileError("write", name, err)
 	}
 	temp, err := t.writeTemp(path.Dir(real), data, mode, had, flush)
 	if err != nil {
-		return fileError("write", name, err)
+		return nil, fileError("write", name, err)
 	}
 	t.step("temporary file written")
 	if err := t.root.Rename(native(temp), native(real)); err != nil {
-		return fileError("write", name, errors.Join(err, t.root.Remove(native(temp))))
+		return nil, fileError("write", name, errors.Join(err, t.root.Remove(native(temp))))
 	}
 	t.step("renamed")
-	if flush {
-		if err := t.Sync(append(made, path.Dir(real))...); err != nil {
-			return fileError("write", name, err)
-		}
-	}
-	t.step("done")
-	return nil
+	return append(made, path.Dir(real)), nil
 }
 
 // writable gives the permissions for the new file and whether they are those

@@ -374,14 +374,15 @@ func (r *stageRun) write(p product) (left []string, err error) {
 			left = append(left, fmt.Sprintf("%s %s and was left as it is; the model's version is %s", res.show, why, res.kept))
 			continue
 		}
+		var folders []string
 		if now.hash != hash || !now.there {
-			if err := r.e.cfg.Tree.WriteFile(res.path, res.data); err != nil {
+			if folders, err = r.e.cfg.Tree.Put(res.path, res.data); err != nil {
 				return nil, fmt.Errorf("writing output %s: %w", res.show, err)
 			}
 		}
-		err = r.run.Append(journal.Event{Type: journal.OutputWritten, Output: &journal.Output{
+		err = r.run.AppendWith(journal.Event{Type: journal.OutputWritten, Output: &journal.Output{
 			Path: res.show, Hash: hash, Bytes: len(res.data), Incomplete: p.cut != "", Kept: res.kept,
-		}})
+		}}, folders...)
 		if err != nil {
 			return nil, err
 		}

@@ -124,11 +124,13 @@ func (h *History) chain(s *StageRecord, runs []RunInfo, read map[string]runRecor
 	if s.Chain, err = h.follow(s.Run, runs, read); err != nil {
 		return err
 	}
-	past, err := NewPast(h, s.Chain...)
-	if err != nil {
-		return err
+	if s.Gate == nil { // no gate opens while a call is unknown
+		past, err := NewPast(h, s.Chain...)
+		if err != nil {
+			return err
+		}
+		s.Unknown = past.Unknown()
 	}
-	s.Unknown = past.Unknown()
 	if s.Wrote == "" {
 		return nil
 	}

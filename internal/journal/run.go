@@ -120,7 +120,11 @@ func (r *Run) Dir() string { return runDir(r.dir, r.name) }
 // Stage, and takes secrets out. A call with effects, an output, a decision and
 // an exit are on the disk when it returns, the call with all that was said
 // before it. After an error the journal is as it was before.
-func (r *Run) Append(e Event) error {
+func (r *Run) Append(e Event) error { return r.AppendWith(e) }
+
+// AppendWith is Append that puts also these files and folders (tree paths) on
+// the disk, in the same go, where the event has to be there: what it tells of.
+func (r *Run) AppendWith(e Event, also ...string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -144,7 +148,7 @@ func (r *Run) Append(e Event) error {
 	r.seq = e.Seq
 	e = r.remember(e, shared)
 	if mustSync(e) {
-		if err := r.flush(e.Type == ToolCall); err != nil {
+		if err := r.flush(e.Type == ToolCall, also...); err != nil {
 			return fmt.Errorf("writing to the journal of %s: %w", r.name, err)
 		}
 	}
@@ -196,11 +200,11 @@ func (r *Run) write(e Event) error {
 // takes is noticed by its hash. A new file's name goes to the disk with it on
 // the file systems in use, so folders are not flushed apart. After a failed flush nobody knows what is there,
 // so the journal takes nothing more.
-func (r *Run) flush(everything bool) error {
+func (r *Run) flush(everything bool, also ...string) error {
 	if r.flushed && !everything {
 		return nil
 	}
-	files := []string{path.Join(r.Dir(), journalFile)}
+	files := append(also, path.Join(r.Dir(), journalFile))
 	if everything {
 		files = append(files, slices.Collect(maps.Keys(r.pending))...)
 	}
