@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"towpath/internal/durable"
@@ -64,7 +65,7 @@ func (a *App) checkSettings() []Finding {
 		out = append(out, Finding{"settings", Note, w, ""})
 	}
 	if n := len(a.Settings.Inert); n > 0 {
-		out = append(out, Finding{"trust", Note, fmt.Sprintf("%d settings of this workspace are not in force, because it is not trusted", n),
+		out = append(out, Finding{"trust", Note, "settings of this workspace that wait for trust and are not in force: "+strconv.Itoa(n),
 			"read them with towpath config, then run towpath trust"})
 	}
 	if len(out) == 0 {
@@ -86,7 +87,7 @@ func (a *App) checkWorkspace() []Finding {
 			warnings++
 		}
 	}
-	f := Finding{"workspace", Good, fmt.Sprintf("%s, %d stages", a.ShownPath(a.Dir), len(a.Workspace.Stages)), ""}
+	f := Finding{"workspace", Good, a.ShownPath(a.Dir)+", "+count(len(a.Workspace.Stages), "stage"), ""}
 	switch {
 	case errs > 0:
 		f = Finding{"workspace", Bad, fmt.Sprintf("errors in the contracts: %d", errs), "see towpath lint"}
@@ -145,6 +146,14 @@ func (a *App) checkModels(ctx context.Context) []Finding {
 	return out
 }
 
+// count writes a number with its noun.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
 func modelTrouble(what string, err error) Finding {
 	var e *model.Error
 	if errors.As(err, &e) {
@@ -188,7 +197,7 @@ func (a *App) checkLibrary(ctx context.Context) Finding {
 	if err != nil {
 		return Finding{"library", Bad, err.Error(), ""}
 	}
-	f := Finding{"library", Good, fmt.Sprintf("%s, %d documents", a.Settings.Search.Library, r.Files), ""}
+	f := Finding{"library", Good, a.Settings.Search.Library+", "+count(r.Files, "document"), ""}
 	if len(r.Passed) > 0 {
 		f.State, f.Text = Note, fmt.Sprintf("%s; passed over: %s", f.Text, strings.Join(r.Passed, ", "))
 	}

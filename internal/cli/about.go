@@ -121,9 +121,9 @@ func (c *cli) printFindings(findings []app.Finding) {
 		case app.Bad:
 			mark = st.red("bad ")
 		}
-		fmt.Fprintf(c.env.Out, "%s  %-10s %s\n", mark, f.What, clean(f.Text))
+		fmt.Fprintf(c.env.Out, "%s  %-10s %s\n", mark, f.What, c.beside(17, clean(f.Text)))
 		if f.Mend != "" {
-			fmt.Fprintf(c.env.Out, "                 %s\n", clean(f.Mend))
+			fmt.Fprintf(c.env.Out, "%17s%s\n", "", c.beside(17, clean(f.Mend)))
 		}
 	}
 }

@@ -97,21 +97,22 @@ func (c *cli) stateOf(s engine.StageStatus) string {
 // explain prints what a table row has no room for.
 func (c *cli) explain(s engine.StageStatus) {
 	out := c.env.Out
+	say := func(text string) { fmt.Fprintln(out, c.fit(out, s.Stage+": "+clean(text))) }
 	if s.Reason != "" {
-		fmt.Fprintf(out, "%s: %s", s.Stage, clean(s.Reason))
+		why := s.Reason
 		if s.Mend != "" {
-			fmt.Fprintf(out, "; %s", clean(s.Mend))
+			why += "; " + s.Mend
 		}
-		fmt.Fprintln(out)
+		say(why)
 	}
 	if s.Stale && len(s.Changed) > 0 {
-		fmt.Fprintf(out, "%s: changed since: %s\n", s.Stage, strings.Join(s.Changed, ", "))
+		say("changed since: " + strings.Join(s.Changed, ", "))
 	}
 	for _, p := range s.Problems {
-		fmt.Fprintf(out, "%s: %s\n", s.Stage, clean(p))
+		say(p)
 	}
 	if len(s.Undeclared) > 0 {
-		fmt.Fprintf(out, "%s: not declared by the contract: %s\n", s.Stage, clean(strings.Join(s.Undeclared, ", ")))
+		say("not declared by the contract: " + strings.Join(s.Undeclared, ", "))
 	}
 }
 

@@ -35,6 +35,14 @@ func (c *cli) fit(w io.Writer, text string) string {
 	return wrap(text, wide(w)())
 }
 
+// beside breaks text for standard output that begins in a column.
+func (c *cli) beside(column int, text string) string {
+	if !c.terminal(c.env.Out) {
+		return text
+	}
+	return strings.ReplaceAll(wrap(text, max(wide(c.env.Out)()-column, 20)), "\n", "\n"+strings.Repeat(" ", column))
+}
+
 // wide is the width of the terminal at w, in columns.
 func wide(w io.Writer) func() int {
 	return func() int {
