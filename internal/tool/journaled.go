@@ -102,7 +102,8 @@ func (j *journaled) Call(ctx context.Context, args json.RawMessage) (Result, err
 	if err := record(scope, result, callErr, key, id, time.Since(began)); err != nil {
 		return Result{}, errors.Join(callErr, err)
 	}
-	if callErr != nil && !spec.ReadOnly && ctx.Err() == nil { // it was sent, and nothing says how far it came
+	var unsent *NotSentError
+	if callErr != nil && !spec.ReadOnly && ctx.Err() == nil && !errors.As(callErr, &unsent) { // it was sent, and nothing says how far it came
 		return result, &UnknownCallError{Key: key, Spec: spec, Args: args, Err: callErr}
 	}
 	return result, callErr
