@@ -65,7 +65,7 @@ func (a *App) checkSettings() []Finding {
 		out = append(out, Finding{"settings", Note, w, ""})
 	}
 	if n := len(a.Settings.Inert); n > 0 {
-		out = append(out, Finding{"trust", Note, "settings of this workspace that wait for trust and are not in force: "+strconv.Itoa(n),
+		out = append(out, Finding{"trust", Note, "settings of this workspace that wait for trust and are not in force: " + strconv.Itoa(n),
 			"read them with towpath config, then run towpath trust"})
 	}
 	if len(out) == 0 {
@@ -87,7 +87,7 @@ func (a *App) checkWorkspace() []Finding {
 			warnings++
 		}
 	}
-	f := Finding{"workspace", Good, a.ShownPath(a.Dir)+", "+count(len(a.Workspace.Stages), "stage"), ""}
+	f := Finding{"workspace", Good, a.ShownPath(a.Dir) + ", " + count(len(a.Workspace.Stages), "stage"), ""}
 	switch {
 	case errs > 0:
 		f = Finding{"workspace", Bad, fmt.Sprintf("errors in the contracts: %d", errs), "see towpath lint"}
@@ -197,7 +197,7 @@ func (a *App) checkLibrary(ctx context.Context) Finding {
 	if err != nil {
 		return Finding{"library", Bad, err.Error(), ""}
 	}
-	f := Finding{"library", Good, a.Settings.Search.Library+", "+count(r.Files, "document"), ""}
+	f := Finding{"library", Good, a.Settings.Search.Library + ", " + count(r.Files, "document"), ""}
 	if len(r.Passed) > 0 {
 		f.State, f.Text = Note, fmt.Sprintf("%s; passed over: %s", f.Text, strings.Join(r.Passed, ", "))
 	}
