@@ -49,7 +49,6 @@ func TestScripts(t *testing.T) {
 		Dir:                 filepath.Join("..", "..", "testdata", "scripts"),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		ContinueOnError: true,
 		Setup:               setup,
 		Condition:           condition,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){

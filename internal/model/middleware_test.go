@@ -167,6 +167,17 @@ func TestOverloadInTheStreamIsRetriedThenPauses(t *testing.T) {
 	})
 }
 
+func TestCrashRetriesDoNotMultiply(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := script(fault(Error{Kind: KindCrashed, Message: "it died twice"}))
+		_, err := Retry(m, RetryPolicy{Crashes: 1}).Call(t.Context(), Request{}, nil)
+		if KindOf(err) != KindCrashed || len(m.asked) != 1 {
+			t.Errorf("error %v after %d calls, want 1: the provider tried again itself", err, len(m.asked))
+		}
+	})
+}
+
 func TestEachKindIsRetriedAsItAllows(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[Kind]int{
