@@ -129,10 +129,28 @@ func (p *Server) set(v value, env *environment) {
 	case "optional":
 		p.Optional = *v.truth()
 	case "env":
-		p.Env = with(p.Env, v.path[3], env.secret(v))
+		p.Env = with(p.Env, v.path[3], p.taken(v, env))
 	case "headers":
-		p.Headers = with(p.Headers, v.path[3], env.secret(v))
+		p.Headers = with(p.Headers, v.path[3], p.taken(v, env))
+	case "token_file":
+		p.TokenFile = v.text()
+	case "start_timeout":
+		p.StartTimeout = v.duration()
+	case "call_timeout":
+		p.CallTimeout = v.duration()
+	case "call_limit":
+		p.CallLimit = v.duration()
 	}
+}
+
+// taken gives a value and notes a variable that it names and that is not set.
+func (p *Server) taken(v value, env *environment) Secret {
+	s, unset := env.taken(v)
+	if unset != "" {
+		p.Unset = append(p.Unset, unset)
+		slices.Sort(p.Unset)
+	}
+	return s
 }
 
 func with(m map[string]Secret, name string, s Secret) map[string]Secret {
@@ -144,13 +162,24 @@ func with(m map[string]Secret, name string, s Secret) map[string]Secret {
 }
 
 // secret gives the text of a header or variable: "$NAME" stands for what the
-// environment holds under that name.
+// environment holds under that name, also after one word ("Bearer $NAME").
 func (e *environment) secret(v value) Secret {
-	s, _ := v.data.(Secret)
-	if name, ok := strings.CutPrefix(s.Reveal(), "$"); ok && isBare(name) {
-		return NewSecret(e.vars[name])
-	}
+	s, _ := e.taken(v)
 	return s
+}
+
+// taken is secret, with the name of a variable that is not set.
+func (e *environment) taken(v value) (s Secret, unset string) {
+	s, _ = v.data.(Secret)
+	word, name, ok := strings.Cut(s.Reveal(), "$")
+	if !ok || !isBare(name) || word != "" && (!strings.HasSuffix(word, " ") || !isBare(word[:len(word)-1])) {
+		return s, ""
+	}
+	text, ok := e.vars[name]
+	if !ok {
+		return Secret{}, name
+	}
+	return NewSecret(word + text), ""
 }
 
 // checkServers wants one of the three kinds for each server, also of those

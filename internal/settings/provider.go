@@ -46,13 +46,27 @@ func (p Provider) Key() (Secret, error) {
 	if p.KeyFile == "" {
 		return Secret{}, nil
 	}
-	data, err := readSmall(p.KeyFile)
+	return oneLine(p.KeyFile, "the key of "+p.Name)
+}
+
+// Token reads the server's bearer token from its file, each time anew since
+// files are renewed. An empty Secret means that there is none.
+func (p Server) Token() (Secret, error) {
+	if p.TokenFile == "" {
+		return Secret{}, nil
+	}
+	return oneLine(p.TokenFile, "the token of "+p.Name)
+}
+
+// oneLine reads a file that holds one line with a secret.
+func oneLine(file, what string) (Secret, error) {
+	data, err := readSmall(file)
 	if err != nil {
-		return Secret{}, fmt.Errorf("reading the key of %s: %w", p.Name, err)
+		return Secret{}, fmt.Errorf("reading %s: %w", what, err)
 	}
 	k := strings.TrimSpace(string(data))
 	if k == "" || strings.ContainsAny(k, "\r\n\x00") {
-		return Secret{}, fmt.Errorf("reading the key of %s: %s does not hold one line with a key", p.Name, p.KeyFile)
+		return Secret{}, fmt.Errorf("reading %s: %s does not hold one line with a key", what, file)
 	}
 	return NewSecret(k), nil
 }
@@ -89,6 +103,12 @@ func (s *Settings) Secrets() []string {
 		}
 		for _, h := range slices.Sorted(maps.Keys(sv.Headers)) {
 			add(sv.Headers[h])
+			if _, token, ok := strings.Cut(sv.Headers[h].Reveal(), " "); ok { // "Bearer ..."
+				add(NewSecret(token))
+			}
+		}
+		if t, err := sv.Token(); err == nil {
+			add(t)
 		}
 	}
 	slices.Sort(all)

@@ -116,6 +116,12 @@ type Server struct {
 	URL      string
 	Headers  map[string]Secret
 	Optional bool // a stage goes on without it
+
+	TokenFile    string        // absolute; holds a bearer token
+	StartTimeout time.Duration // until the server answers; 0 is the default
+	CallTimeout  time.Duration // of a call, from its last sign of progress; 0 is the default
+	CallLimit    time.Duration // of a call as a whole; 0 is the default
+	Unset        []string      // variables that its values name and that are not set
 }
 
 // Load reads what is set. An unknown key, a value of the wrong kind or a file
