@@ -130,7 +130,7 @@ func (c *cli) addGroups(root *cobra.Command) {
 		commands  []*cobra.Command
 	}{
 		{"make", "Make a workspace:", []*cobra.Command{c.initCommand(), c.newCommand()}},
-		{"run", "Run it:", []*cobra.Command{c.runCommand(), c.approveCommand(), c.rejectCommand(), c.answerCommand()}},
+		{"run", "Run it:", []*cobra.Command{c.runCommand(), c.approveCommand(), c.rejectCommand(), c.answerCommand(), c.chatCommand()}},
 		{"look", "Look at it:", []*cobra.Command{c.statusCommand(), c.probeCommand(), c.diffCommand(), c.lintCommand(), c.graphCommand()}},
 		{"with", "What it runs with:", []*cobra.Command{
 			c.modelsCommand(), c.toolsCommand(), c.configCommand(), c.trustCommand(), c.doctorCommand()}},

@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"towpath/internal/journal"
+)
+
+func isTerminal(w io.Writer) bool {
+	f, ok := outFile(w)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+func outFile(w io.Writer) (*os.File, bool) {
+	f, ok := w.(*os.File)
+	return f, ok
+}
+
+// code6 is the style of code within text.
+func (s style) code6(t string) string { return s.code("36", t) }
+
+// observe shows an event.
+func (u *chatUI) observe(e journal.Event) {
+	if u.json {
+		if u.events != nil {
+			u.events.observe(e)
+		}
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch e.Type {
+	case journal.TextDelta:
+		u.wipe()
+		u.waits = wait{}
+		u.page.Write(e.Note)
+	case journal.ReasoningDelta:
+		if u.waits.what != "thinking" {
+			u.waitFor("thinking")
+		}
+	case journal.Waiting:
+		if u.page.Open() {
+			u.note(u.style.dim("the answer broke off and is asked for again"))
+		}
+		u.waitFor(e.Note)
+	case journal.ModelCall:
+		u.waitFor("waiting for the model")
+	case journal.ModelReply:
+		u.wipe()
+		u.waits = wait{}
+		_ = u.page.End() // see show
+	case journal.ToolCall:
+		u.called(e.Call)
+	case journal.ToolResult:
+		u.gave(e.Result)
+	case journal.Nudge:
+		u.note(u.style.dim(u.fit("(" + oneLine(e.Note) + ")")))
+	case journal.Notice, journal.Warning:
+		if !strings.HasPrefix(e.Note, "model ") {
+			u.note(u.style.yellow("note:"), e.Note)
+		}
+	}
+}
+
+// fit clips a line to the terminal.
+func (u *chatUI) fit(s string) string {
+	if f, ok := outFile(u.c.env.Out); ok {
+		return clip(s, wide(f)()-1)
+	}
+	return clip(s, 200)
+}
+
+func (u *chatUI) called(c *journal.Call) {
+	if c == nil {
+		return
+	}
+	u.count++
+	f := &foldedCall{n: u.count, call: *c}
+	u.calls = append(u.calls, f)
+	if len(u.calls) > mostFolded {
+		u.calls = append([]*foldedCall(nil), u.calls[len(u.calls)-mostFolded:]...)
+	}
+	u.note(u.style.dim(u.fit(fmt.Sprintf("[%d] %s %s %s", f.n, c.Server, c.Tool, oneLine(c.Arguments.Text)))))
+	u.waitFor(c.Tool)
+}
+
+func (u *chatUI) gave(r *journal.Result) {
+	if r == nil {
+		return
+	}
+	u.waits = wait{}
+	var f *foldedCall
+	for _, c := range u.calls {
+		if c.call.Key == r.Key {
+			f = c
+		}
+	}
+	if f == nil {
+		return
+	}
+	f.result = r
+	what := "gave " + bytesOf(int64(r.Text.Size))
+	switch {
+	case r.Error != "":
+		what = "could not run: " + oneLine(r.Error)
+	case r.IsError:
+		what = "failed: " + oneLine(r.Text.Text)
+	case r.Text.Text != "":
+		what += ": " + oneLine(r.Text.Text)
+	}
+	s := u.fit(fmt.Sprintf("[%d] %s, %s", f.n, short(r.Elapsed), what))
+	if r.Error != "" || r.IsError {
+		u.note(u.style.yellow(s))
+		return
+	}
+	u.note(u.style.dim(s))
+}
+
+// unfold shows a call and its result whole.
+func (u *chatUI) unfold(f *foldedCall) {
+	text := ""
+	args, err := u.session.Text(f.call.Arguments)
+	if err != nil {
+		args = err.Error()
+	}
+	switch {
+	case f.result == nil:
+		text = "(it is not known what it gave)"
+	case f.result.Error != "":
+		text = f.result.Error
+	default:
+		if text, err = u.session.Text(f.result.Text); err != nil {
+			text = err.Error()
+		}
+		if text == "" {
+			text = string(f.result.Structured)
+		}
+	}
+	const most = 64 << 10
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + fmt.Sprintf("\n... and %s more, which the record has whole", bytesOf(int64(len(text)-most)))
+	}
+	u.say(u.style.bold(fmt.Sprintf("[%d] %s %s", f.n, f.call.Server, f.call.Tool)), oneLine(args))
+	for _, l := range strings.Split(text, "\n") {
+		u.say(clean(l))
+	}
+}
+
+// waitFor begins to wait for something.
+func (u *chatUI) waitFor(what string) {
+	now := u.c.env.Clock()
+	u.waits.what, u.waits.since, u.waits.beat = what, now, now
+}
+
+// tick shows how long the turn has been waiting.
+func (u *chatUI) tick() {
+	t := time.NewTicker(250 * time.Millisecond)
+	defer t.Stop()
+	for {
+		select {
+		case <-u.stop:
+			return
+		case <-t.C:
+			u.mu.Lock()
+			u.draw()
+			u.mu.Unlock()
+		}
+	}
+}
+
+func (u *chatUI) draw() {
+	now := u.c.env.Clock()
+	if u.waits.since.IsZero() || now.Sub(u.waits.since) < time.Second/2 || u.page.Open() || u.pending != nil {
+		return
+	}
+	text := oneLine(u.waits.what) + ", " + short(now.Sub(u.waits.since).Truncate(time.Second/10))
+	if u.c.plain {
+		if now.Sub(u.waits.beat) >= heartbeat {
+			u.waits.beat = now
+			fmt.Fprintln(u.notes, text)
+		}
+		return
+	}
+	fmt.Fprintf(u.notes, "\r\x1b[2K%s", u.style.dim(u.fit(text)))
+	u.waits.drawn = true
+}
+
+func (u *chatUI) wipe() {
+	if u.waits.drawn {
+		fmt.Fprint(u.notes, "\r\x1b[2K")
+		u.waits.drawn = false
+	}
+}
