@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"towpath/internal/model/local"
 )
 
 var (
@@ -25,28 +27,19 @@ func steady(s string) string {
 	return stamp.ReplaceAllString(seconds.ReplaceAllString(s, "TIME"), "STAMP")
 }
 
-// TestTutorialIsWhatHappens does every step of the tutorial in an empty folder.
-// Blocks of sh are run, in blocks of console each command must print what
-// stands below it. The model's words come from a recording; with -update they
-// are asked of the real model, and page and recording are written anew.
-func TestTutorialIsWhatHappens(t *testing.T) {
-	const page = "tutorial.md"
-	recording, err := filepath.Abs(filepath.Join("testdata", "tutorial.jsonl"))
-	if err != nil {
-		t.Fatal(err)
+// TestPagesAreWhatHappens does every step of a page in an empty folder. Blocks of
+// sh are run, in blocks of console each command must print what stands below
+// it. The model's words come from a recording; with -update they are asked of
+// the real model, and page and recording are written anew.
+func TestPagesAreWhatHappens(t *testing.T) {
+	for page, steps := range map[string]int{"tutorial.md": 15, "coming-from-other-runners.md": 5} {
+		t.Run(page, func(t *testing.T) { follow(t, page, steps) })
 	}
-	s := newShell(t, "DOCS_REPLAY="+recording, "TOWPATH_MODEL=local/qwen2.5-coder-1.5b")
-	if *update {
-		if err := os.RemoveAll(recording); err != nil {
-			t.Fatal(err)
-		}
-		s.env = append(s.env, "DOCS_REPLAY=", "DOCS_RECORD="+recording, "TOWPATH_CACHE=")
-		home, err := os.UserHomeDir()
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.env = append(s.env, "HOME="+home)
-	}
+}
+
+// follow does the steps of one page, which has at least so many blocks.
+func follow(t *testing.T, page string, least int) {
+	s := pageShell(t, page)
 	text := read(t, page)
 	lines := strings.SplitAfter(text, "\n")
 	steps := 0
@@ -61,18 +54,16 @@ func TestTutorialIsWhatHappens(t *testing.T) {
 			got := s.console(t, page, b)
 			steps++
 			if *update {
-				for i := b.start; i < b.end; i++ {
-					lines[i] = ""
-				}
+				clear(lines[b.start:b.end])
 				lines[b.start] = got
 				continue
 			}
 			if diff := cmp.Diff(steady(b.body), steady(got)); diff != "" {
-				t.Fatalf("%s:%d: go test ./docs -run Tutorial -update writes it anew\n%s", page, b.line, diff)
+				t.Fatalf("%s:%d: go test ./docs -run Pages -update writes it anew\n%s", page, b.line, diff)
 			}
 		}
 	}
-	if steps < 15 {
+	if steps < least {
 		t.Errorf("%d blocks were run", steps)
 	}
 	if *update {
@@ -80,6 +71,31 @@ func TestTutorialIsWhatHappens(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// pageShell answers model calls from the recording of the tutorial, or makes it.
+// No other page calls a model.
+func pageShell(t *testing.T, page string) *shell {
+	t.Helper()
+	const model = "TOWPATH_MODEL=local/qwen2.5-coder-1.5b"
+	if page != "tutorial.md" {
+		return newShell(t, model)
+	}
+	recording, err := filepath.Abs(filepath.Join("testdata", "tutorial.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !*update {
+		return newShell(t, model, "DOCS_REPLAY="+recording)
+	}
+	if err := os.RemoveAll(recording); err != nil {
+		t.Fatal(err)
+	}
+	cache, err := local.DefaultCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newShell(t, model, "DOCS_RECORD="+recording, "TOWPATH_CACHE="+cache)
 }
 
 // console runs the commands of a block, and gives the block with what they
