@@ -11,6 +11,7 @@ import (
 	"towpath/internal/cli"
 	"towpath/internal/engine"
 	"towpath/internal/model/local"
+	"towpath/internal/tool/mcpclient/process"
 )
 
 func main() { os.Exit(run()) }
@@ -18,6 +19,9 @@ func main() { os.Exit(run()) }
 func run() int {
 	if len(os.Args) > 1 && os.Args[1] == local.ChildArg {
 		return local.ChildMain(os.Args[2:])
+	}
+	if len(os.Args) > 1 && os.Args[1] == process.GuardArg {
+		return process.Guard(os.Args[2:])
 	}
 	env, err := cli.System()
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"towpath/internal/agent"
@@ -227,6 +228,7 @@ func open(ctx context.Context, opt Options, at place) (_ *App, err error) {
 	if opt.Clock == nil {
 		opt.Clock = time.Now
 	}
+	opt.Observe = oneAtATime(opt.Observe)
 	a := &App{opt: opt, Shown: at.shown}
 	defer func() {
 		if err != nil {
@@ -349,6 +351,19 @@ func (a *App) ShownOutput(display string) string {
 		}
 	}
 	return a.ShownPath(p)
+}
+
+// oneAtATime lets servers tell what they have to tell while a run goes on.
+func oneAtATime(observe func(journal.Event)) func(journal.Event) {
+	if observe == nil {
+		return nil
+	}
+	var mu sync.Mutex
+	return func(e journal.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		observe(e)
+	}
 }
 
 // tell shows a person something that is no part of the record.

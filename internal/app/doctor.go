@@ -56,6 +56,7 @@ func Doctor(ctx context.Context, opt Options) ([]Finding, error) {
 	}
 	out = append(out, a.checkModels(ctx)...)
 	out = append(out, a.checkLibrary(ctx), a.checkGit())
+	out = append(out, a.checkServers(ctx)...)
 	return append(out, a.checkDisk()...), nil
 }
 

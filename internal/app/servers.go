@@ -25,6 +25,8 @@ type servers struct {
 	mu  sync.Mutex
 	lib *library.Library
 	run map[string]tool.Server // built-in ones, kept from stage to stage
+
+	warm warm
 }
 
 func newServers(a *App) *servers { return &servers{app: a, run: map[string]tool.Server{}} }
@@ -37,6 +39,7 @@ type kept struct{ tool.Server }
 func (kept) Close() error { return nil }
 
 func (s *servers) close() error {
+	s.cool("")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
@@ -55,17 +58,18 @@ func (s *servers) Names() []string {
 	for name := range s.app.Settings.Servers {
 		names = append(names, name)
 	}
+	names = append(names, s.app.inertServers()...)
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// builtin gives the built-in server that goes by the name.
+// builtin gives the built-in server that goes by the name; "" where the name is
+// that of a server which a command or an address brings.
 func (s *servers) builtin(name string) (string, error) {
-	if cfg, ok := s.app.Settings.Servers[name]; ok {
-		if cfg.Builtin == "" {
-			return "", refuse("the server %s is started by a command or address, and this version starts built-in servers alone; use search-server and browser-server", name)
-		}
+	if cfg, ok := s.app.Settings.Servers[name]; ok && cfg.Builtin != "" {
 		name = cfg.Builtin
+	} else if ok || slices.Contains(s.app.inertServers(), name) {
+		return "", nil
 	}
 	switch name {
 	case search.ServerName, browser.ServerName:
@@ -74,8 +78,10 @@ func (s *servers) builtin(name string) (string, error) {
 	return "", refuse("there is no tool server %q; the servers are %s", name, strings.Join(s.Names(), ", "))
 }
 
-// Check says whether the named servers could be started.
-func (s *servers) Check(_ context.Context, _ *workspace.Stage, names []string) error {
+// Check says whether the named servers could be started, and have what the stage
+// is granted, by starting those that it cannot do without.
+func (s *servers) Check(ctx context.Context, st *workspace.Stage, names []string) error {
+	var external []string
 	for _, name := range names {
 		b, err := s.builtin(name)
 		if err != nil {
@@ -86,22 +92,33 @@ func (s *servers) Check(_ context.Context, _ *workspace.Stage, names []string) e
 				return err
 			}
 		}
+		if b == "" {
+			external = append(external, name)
+		}
 	}
-	return nil
+	return s.try(ctx, st, external)
 }
 
-// Open starts the named servers.
+// Open starts the named servers. Those that were started before an error are
+// given too, to be closed.
 func (s *servers) Open(ctx context.Context, st *workspace.Stage, names []string) ([]tool.Server, error) {
-	if err := s.Check(ctx, st, names); err != nil {
-		return nil, err
-	}
+	s.cool(st.Name)
 	var out []tool.Server
 	for _, name := range names {
-		srv, err := s.server(name)
+		b, err := s.builtin(name)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
-		out = append(out, kept{srv})
+		var srv tool.Server
+		if b == "" {
+			srv, err = s.openExternal(ctx, st, name)
+		} else if srv, err = s.server(name); err == nil {
+			srv = kept{srv}
+		}
+		if err != nil {
+			return out, err
+		}
+		out = append(out, srv)
 	}
 	return out, nil
 }
@@ -109,7 +126,7 @@ func (s *servers) Open(ctx context.Context, st *workspace.Stage, names []string)
 // Known gives the tools of a server that is built in.
 func (s *servers) Known(name string) ([]tool.Spec, bool) {
 	b, err := s.builtin(name)
-	if err != nil {
+	if err != nil || b == "" {
 		return nil, false
 	}
 	var srv tool.Server
@@ -211,27 +228,48 @@ func (s *servers) reader(ctx context.Context) (model.Model, model.Info, error) {
 // seed is the recording's; otherwise the run's name serves.
 func (s *servers) seed(context.Context) string { return s.app.models.seed() }
 
-// ListTools gives the tools of every server, and a note for each server whose
-// tools are not known.
-func (a *App) ListTools(context.Context) (specs []tool.Spec, notes []string) {
+// ListTools gives the tools of every server, starting those that are not built
+// in, and a note for each server whose tools cannot be had.
+func (a *App) ListTools(ctx context.Context) (specs []tool.Spec, notes []string) {
+	byName := map[string][]tool.Spec{}
+	var external []string
 	for _, name := range a.servers.Names() {
-		known, ok := a.servers.Known(name)
-		if !ok {
-			_, err := a.servers.builtin(name)
-			notes = append(notes, err.Error())
-			continue
+		if known, ok := a.servers.Known(name); ok {
+			byName[name] = known
+		} else {
+			external = append(external, name)
 		}
-		specs = append(specs, known...)
+	}
+	listed, errs := a.servers.listExternal(ctx, external)
+	for _, name := range a.servers.Names() {
+		specs = append(append(specs, byName[name]...), listed[name]...)
+		if err := errs[name]; err != nil {
+			notes = append(notes, err.Error())
+		}
 	}
 	return specs, notes
 }
 
+// named gives a server for one call.
+func (s *servers) named(name string) (tool.Server, error) {
+	b, err := s.builtin(name)
+	if err != nil {
+		return nil, err
+	}
+	if b == "" {
+		return s.external(name)
+	}
+	srv, err := s.server(name)
+	return kept{srv}, err
+}
+
 // CallTool runs one tool without a model.
 func (a *App) CallTool(ctx context.Context, server, name, args string) (tool.Result, error) {
-	srv, err := a.servers.server(server)
+	srv, err := a.servers.named(server)
 	if err != nil {
 		return tool.Result{}, err
 	}
+	defer srv.Close()
 	tools, err := srv.Tools(ctx)
 	if err != nil {
 		return tool.Result{}, err

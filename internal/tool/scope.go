@@ -46,6 +46,10 @@ func Open(ctx context.Context, grants []workspace.ToolGrant, servers []Server) (
 		if server == nil {
 			return Scope{}, &UnknownError{What: "tool server", Name: g.Server, Line: g.Line, Nearest: Nearest(g.Server, known), Known: known}
 		}
+		if a, ok := server.(absent); ok && !g.Required {
+			scope.Warnings = append(scope.Warnings, fmt.Sprintf("%s is optional and cannot be used, so its tools are not offered: %v", a.name, a.why))
+			continue
+		}
 		if _, ok := lists[server.Name()]; !ok {
 			tools, err := server.Tools(ctx)
 			if err != nil {
