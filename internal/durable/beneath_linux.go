@@ -112,6 +112,9 @@ func (b beneath) read(name string) (data []byte, ok bool, err error) {
 		if len(data) > MaxFile {
 			return nil, false, nil
 		}
+		if int64(len(data)) == st.Size { // no need to be told that it ends there
+			return data, true, nil
+		}
 		if len(data) == cap(data) {
 			data = append(data, 0)[:len(data)]
 		}
