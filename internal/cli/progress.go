@@ -23,6 +23,7 @@ type progress struct {
 	clock func() time.Time
 	style style
 	shown func(string) string // a workspace path as it is opened from here
+	typed func(string) string // a sentence with its commands as they are typed here
 	once  sync.Once
 	stop  chan struct{}
 	done  chan struct{}
@@ -47,16 +48,18 @@ type progress struct {
 const heartbeat = 15 * time.Second
 
 func newProgress(w io.Writer, tty bool, wide func() int, st style, clock func() time.Time) *progress {
-	p := &progress{w: w, tty: tty, wide: wide, clock: clock, style: st, shown: func(s string) string { return s }, stop: make(chan struct{}), done: make(chan struct{})}
+	p := &progress{w: w, tty: tty, wide: wide, clock: clock, style: st, shown: same, typed: same, stop: make(chan struct{}), done: make(chan struct{})}
 	go p.tick()
 	return p
 }
 
-// path sets how paths of outputs are shown.
-func (p *progress) path(shown func(string) string) {
+func same(s string) string { return s }
+
+// places sets how paths of outputs and commands in sentences are shown.
+func (p *progress) places(shown, typed func(string) string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.shown = shown
+	p.shown, p.typed = shown, typed
 }
 
 // Close ends the display. It may be called twice.
@@ -122,7 +125,7 @@ func (p *progress) observe(e journal.Event) {
 	case journal.Nudge:
 		p.line("%s told the model: %s", p.place(), clip(oneLine(e.Note), 90))
 	case journal.Warning, journal.Notice:
-		p.line("%s %s", p.place(), e.Note)
+		p.line("%s %s", p.place(), p.typed(e.Note))
 	case journal.ItemEnded:
 		p.ended(e)
 	case journal.OutputWritten:

@@ -95,7 +95,7 @@ func (c *cli) run(ctx context.Context, path string, opt engine.Options, asJSON b
 		return c.dryRun(a, opt, asJSON)
 	}
 	if show != nil {
-		show.path(a.ShownOutput)
+		show.places(a.ShownOutput, func(s string) string { return c.typed(a, s) })
 		c.warnings(a)
 	}
 	exit, err := a.Engine.Run(ctx, opt)
