@@ -55,7 +55,7 @@ func (c *cli) printStatus(ctx context.Context, path string) error {
 		}
 		c.table(rows)
 		for _, s := range stages {
-			s.Undeclared = each(s.Undeclared, a.ShownOutput)
+			s.Undeclared, s.Changed = each(s.Undeclared, a.ShownOutput), each(s.Changed, a.ShownOutput)
 			s.Problems = each(s.Problems, func(p string) string { return c.placed(a, p) })
 			s.Reason, s.Mend = c.placed(a, s.Reason), c.typed(a, s.Mend)
 			c.explain(s)
