@@ -58,7 +58,7 @@ func (s *Session) Ask(ctx context.Context, question string) (Answer, error) {
 func (s *Session) makeRoom(question string) int {
 	n := s.talk.trim(s.fixed(question), len(s.offers()) > 0)
 	if n > 0 {
-		s.note(fmt.Sprintf("%d of the oldest questions and answers no longer fit the window and are left out from here on", n))
+		s.tell(journal.Notice, fmt.Sprintf("%d of the oldest questions and answers no longer fit the window and are left out from here on", n))
 	}
 	return n
 }
@@ -70,11 +70,6 @@ func (s *Session) fixed(question string) int {
 		n += s.tools.tokens
 	}
 	return n
-}
-
-// note tells the person something and keeps it in the record.
-func (s *Session) note(text string) {
-	_ = s.run.Append(journal.Event{Type: journal.Notice, Note: text}) // what cannot be written fails at the next event that matters
 }
 
 // turn runs the agent. A server that says only now how small its window is
@@ -89,13 +84,10 @@ func (s *Session) turn(ctx context.Context, question string) (agent.Outcome, err
 		if !errors.As(err, &e) || e.Kind != model.KindOverflow || out.Calls > 0 || n == tries || len(s.talk.rounds) == 0 {
 			return out, err
 		}
-		if e.Window > 0 && (s.talk.size == 0 || e.Window < s.talk.size) {
-			s.talk.size = e.Window
-			s.talk.reply = min(s.talk.reply, max(e.Window/3, 1))
-		}
+		s.talk.limit(e.Window)
 		if s.makeRoom(question) == 0 {
 			s.talk.shrink(s.talk.tokens() / 2)
-			s.note("the conversation does not fit the server's window; its older half is left out from here on")
+			s.tell(journal.Notice, "the conversation does not fit the server's window; its older half is left out from here on")
 		}
 	}
 }
@@ -130,7 +122,7 @@ const mostPartial = 1 << 20 // bytes of a reply in flight that are kept
 func (s *Session) observe(scope journal.Scope, ev agent.Event) {
 	switch ev.Kind {
 	case "nudge", "trim":
-		_ = scope.Append(journal.Event{Type: journal.Nudge, Note: ev.Note}) // see note
+		_ = scope.Append(journal.Event{Type: journal.Nudge, Note: ev.Note}) // what cannot be written fails at the next event that matters
 	case "warning":
 		scope.Transient(journal.Event{Type: journal.Warning, Note: ev.Note})
 	case "waiting":
@@ -160,6 +152,10 @@ type meter struct {
 func (m *meter) Call(ctx context.Context, req model.Request, stream func(model.Delta)) (model.Reply, error) {
 	m.session.watch.partial.Reset()
 	reply, err := m.Model.Call(ctx, req, stream)
+	var e *model.Error
+	if errors.As(err, &e) && e.Kind == model.KindOverflow {
+		m.session.talk.limit(e.Window)
+	}
 	if err == nil {
 		m.session.watch.partial.Reset()
 		if p := reply.Usage.Prompt; p != nil {

@@ -117,9 +117,6 @@ func (s *Session) Use(ctx context.Context, id string) error {
 	}
 	s.chosen = chosen
 	s.talk.window(chosen)
-	if s.run != nil {
-		return s.run.Append(journal.Event{Type: journal.Notice, Note: "model " + chosen.Info.ID})
-	}
 	return nil
 }
 

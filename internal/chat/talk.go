@@ -48,6 +48,15 @@ func (t *talk) window(c engine.Chosen) {
 	}
 }
 
+// limit takes what a server said of its window, where that is less than what
+// was known. 0 says nothing.
+func (t *talk) limit(size int) {
+	if size > 0 && (t.size <= 0 || size < t.size) {
+		t.size = size
+		t.reply = min(t.reply, max(size/3, 1))
+	}
+}
+
 // bound is the window, or what stands for it.
 func (t *talk) bound() int {
 	if t.size <= 0 {

@@ -163,7 +163,9 @@ func (u *chatUI) showContext(ctx context.Context) {
 	if len(c.Parts) > 0 && own > 0 {
 		row(own, "headings and the rest of the system text")
 	}
-	row(c.Tools, plural(c.Offers, "tool"))
+	if c.Offers > 0 {
+		row(c.Tools, plural(c.Offers, "tool"))
+	}
 	said := plural(c.Rounds, "question") + " and what came of them"
 	if c.Dropped > 0 {
 		said += fmt.Sprintf("; %s no longer fit", thousands(c.Dropped))

@@ -62,19 +62,20 @@ func (u *chatUI) observe(e journal.Event) {
 	case journal.Nudge:
 		u.note(u.style.dim(u.fit("(" + oneLine(e.Note) + ")")))
 	case journal.Notice, journal.Warning:
-		if !strings.HasPrefix(e.Note, "model ") {
-			u.note(u.style.yellow("note:"), e.Note)
-		}
+		u.note(u.style.yellow("note:"), e.Note)
 	}
 }
 
-// fit clips a line to the terminal.
-func (u *chatUI) fit(s string) string {
-	if f, ok := outFile(u.c.env.Out); ok {
-		return clip(s, wide(f)()-1)
+// width is that of the terminal, or a wide one's where there is none.
+func (u *chatUI) width() int {
+	if isTerminal(u.c.env.Out) {
+		return wide(u.c.env.Out)()
 	}
-	return clip(s, 200)
+	return 200
 }
+
+// fit clips a line to the terminal.
+func (u *chatUI) fit(s string) string { return clip(s, u.width()-1) }
 
 func (u *chatUI) called(c *journal.Call) {
 	if c == nil {

@@ -161,7 +161,11 @@ func (u *chatUI) note(parts ...string) {
 	if u.page.Open() {
 		_ = u.page.End() // see show
 	}
-	fmt.Fprintln(u.notes, cleanKeepStyle(strings.Join(parts, " ")))
+	s := cleanKeepStyle(strings.Join(parts, " "))
+	if u.screen && !u.c.plain {
+		s = wrap(s, u.width())
+	}
+	fmt.Fprintln(u.notes, s)
 }
 
 func (u *chatUI) closePage() {
