@@ -49,7 +49,17 @@ func stageCost(b *bench) (table, error) {
 	moved := 0
 	aside := func() error {
 		moved++
-		return os.Rename(filepath.Join(dir, "pipeline", "03-outline", "output"), filepath.Join(b.dir, fmt.Sprint("output-", moved)))
+		runs, err := filepath.Glob(filepath.Join(dir, "history", "*-03-outline"))
+		if err != nil {
+			return err
+		}
+		for _, from := range append(runs, filepath.Join(dir, "pipeline", "03-outline", "output")) {
+			to := filepath.Join(b.dir, fmt.Sprintf("%d-%s", moved, filepath.Base(from)))
+			if err := os.Rename(from, to); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	stage := &side{ready: func() error {
 		call, ahead = 0, ahead+2*time.Second
