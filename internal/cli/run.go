@@ -56,7 +56,7 @@ Exit codes: 0 done or at a gate, 1 error, 2 usage or contract, 3 a loop gave up,
 	f.BoolVar(&opt.Stale, "stale", false, "run stale stages again, and what depends on them, but no output that you edited")
 	f.StringVar(&input, "input", "", "write this `TEXT` as the first stage's input.md; the old one is kept in history")
 	f.StringVar(&model, "model", "", "the `MODEL` for every stage, such as ollama/qwen3.5:9b")
-	f.StringArrayVar(&verify, "verify", nil, "more checks for this run, from `FILE`")
+	f.StringArrayVar(&verify, "verify", nil, "more checks for this run, from `FILE`; refused by this version")
 	f.BoolVar(&opt.DryRun, "dry-run", false, "say what would run; write and contact nothing")
 	f.StringVar(&record, "record", "", "write every model call to `FILE`, for replay")
 	f.StringVar(&replay, "replay", "", "answer every model call from `FILE`, which --record wrote")
