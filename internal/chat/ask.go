@@ -84,7 +84,6 @@ func (s *Session) turn(ctx context.Context, question string) (agent.Outcome, err
 		if !errors.As(err, &e) || e.Kind != model.KindOverflow || out.Calls > 0 || n == tries || len(s.talk.rounds) == 0 {
 			return out, err
 		}
-		s.talk.limit(e.Window)
 		if s.makeRoom(question) == 0 {
 			s.talk.shrink(s.talk.tokens() / 2)
 			s.tell(journal.Notice, "the conversation does not fit the server's window; its older half is left out from here on")
@@ -152,19 +151,21 @@ type meter struct {
 func (m *meter) Call(ctx context.Context, req model.Request, stream func(model.Delta)) (model.Reply, error) {
 	m.session.watch.partial.Reset()
 	reply, err := m.Model.Call(ctx, req, stream)
-	var e *model.Error
-	if errors.As(err, &e) && e.Kind == model.KindOverflow {
-		m.session.talk.limit(e.Window)
+	t := &m.session.talk
+	size := m.session.toolShare(req)
+	for _, msg := range req.Messages {
+		size += sizeOf(msg)
 	}
-	if err == nil {
+	var e *model.Error
+	switch {
+	case err == nil:
 		m.session.watch.partial.Reset()
 		if p := reply.Usage.Prompt; p != nil {
-			n := m.session.toolShare(req)
-			for _, msg := range req.Messages {
-				n += sizeOf(msg)
-			}
-			m.session.talk.learn(n, *p)
+			t.learn(size, *p)
 		}
+	case errors.As(err, &e) && e.Kind == model.KindOverflow:
+		t.limit(e.Window)
+		t.limit(int(float64(size) * t.scale)) // so much did not fit
 	}
 	return reply, err
 }

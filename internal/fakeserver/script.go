@@ -21,6 +21,9 @@ type Script struct {
 	// goroutines at once.
 	Answer func(Request) Reply `json:"-"`
 
+	// Forget keeps no requests, so that a long test sees what else takes memory.
+	Forget bool `json:"forget,omitempty"`
+
 	Key     string `json:"key,omitempty"`     // demanded as a bearer token, else 401
 	Version string `json:"version,omitempty"` // of /api/version, "0.17.4" where empty
 

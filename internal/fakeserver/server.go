@@ -186,7 +186,9 @@ func (c *core) Unused() []string {
 func (c *core) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	req, err := readRequest(r)
 	c.mu.Lock()
-	c.requests = append(c.requests, req)
+	if !c.script.Forget {
+		c.requests = append(c.requests, req)
+	}
 	c.mu.Unlock()
 	if err != nil {
 		writeJSON(w, 400, map[string]any{"error": err.Error()})
