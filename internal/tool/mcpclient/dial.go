@@ -31,7 +31,7 @@ func (s *Server) dial(ctx context.Context) (*link, error) {
 		if err == nil {
 			return l, nil
 		}
-		if v := listedVersion(err); v != "" && v != version && tries < maxLaunches {
+		if v := listedVersion(err, version); v != "" && tries < maxLaunches {
 			version = v
 			continue
 		}

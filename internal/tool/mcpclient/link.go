@@ -169,8 +169,8 @@ func (s *Server) connect(ctx context.Context) (*link, error) {
 		}
 		last = err
 		var next string
-		switch next = listedVersion(err); {
-		case next != "" && next != version:
+		switch next = listedVersion(err, version); {
+		case next != "":
 			version, probe = next, 0
 		case pipe == nil || version != "":
 			return nil, last
@@ -251,19 +251,16 @@ func (e *startError) Error() string {
 // Unwrap gives the cause.
 func (e *startError) Unwrap() error { return e.err }
 
-// listedVersion gives the newest version with a handshake that an error lists as
-// one that the server speaks.
-func listedVersion(err error) string {
+// listedVersion gives the newest version with a handshake, other than the one
+// that was asked for, that an error lists as one that the server speaks.
+func listedVersion(err error, asked string) string {
 	var e *rpcError
 	if !errors.As(err, &e) {
 		return ""
 	}
 	text := e.Message + " " + string(e.Data)
-	if i := strings.Index(strings.ToLower(text), "requested"); i >= 0 && strings.Contains(strings.ToLower(text[:i]), "supported") {
-		text = text[:i] // what was asked for is no offer
-	}
 	for _, v := range mcp.SupportedProtocolVersions() {
-		if v < newestWithHandshake && strings.Contains(text, v) {
+		if v < newestWithHandshake && v != asked && strings.Contains(text, v) {
 			return v
 		}
 	}

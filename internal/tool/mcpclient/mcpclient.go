@@ -203,6 +203,9 @@ func (s *Server) ready(ctx context.Context) (*link, error) {
 	if l := s.current(); l != nil {
 		return l, nil
 	}
+	if s.closing.Err() != nil {
+		return nil, s.closedError()
+	}
 	select {
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()
@@ -222,6 +225,9 @@ func (s *Server) ready(ctx context.Context) (*link, error) {
 	stop := context.AfterFunc(s.closing, cancel)
 	defer stop()
 	l, err := s.connect(ctx)
+	if err != nil && s.closing.Err() != nil {
+		return nil, s.closedError()
+	}
 	if err != nil {
 		s.mu.Lock()
 		s.ended++
