@@ -35,8 +35,11 @@ type Turn struct {
 	Temp     *float64
 	Thinking bool
 	Final    string // what the last call without tools asks for, when the turn is cut short; "" only reports
-	Observe  func(Event)
-	Seed     string // makes fences reproducible: the id of the first run in a chain of resumes, or a recording's seed
+	// Task is what the turn is about, in the words of the contract. Where tools
+	// are required it is repeated once they were used, if it is short.
+	Task    string
+	Observe func(Event)
+	Seed    string // makes fences reproducible: the id of the first run in a chain of resumes, or a recording's seed
 
 	// ResultCap bounds what the model sees of one tool result, in estimated
 	// tokens; 0 takes a share of the free window.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"towpath/internal/model"
+	"towpath/internal/prompt"
 )
 
 // Run makes one turn: it calls the model and runs tools until the model gives a
@@ -54,7 +55,7 @@ func (r *turn) run(ctx context.Context) error {
 			}
 			if err == nil {
 				if missing && r.unmet() == nil {
-					r.note(ready)
+					r.note(r.ready())
 				}
 				continue
 			}
@@ -76,10 +77,20 @@ func (r *turn) run(ctx context.Context) error {
 	}
 }
 
+// longTask is the size, in tokens, from which a task is not repeated.
+const longTask = 600
+
 // ready follows the result that satisfied the contract's required tools. Small
-// models otherwise forget, over a long result, what they were asked to write.
-const ready = "every required tool was used. Unless the task still needs a tool, now give your answer, " +
-	"in the form and length that the task asks for"
+// models otherwise forget, over a long result, what they were asked to write, and
+// copy the result. The task is said again because what stands last weighs most.
+func (r *turn) ready() string {
+	s := "every required tool was used. Unless the task still needs a tool, now give your answer, " +
+		"in the form and length that the task asks for."
+	if task := strings.TrimSpace(r.Task); task != "" && prompt.Estimate(task) <= longTask {
+		s += " The task again:\n\n" + task + "\n\n"
+	}
+	return s
+}
 
 // spent reserves the tokens of the next call, and of the last one after it.
 func (r *turn) spent() *cut {

@@ -8,6 +8,7 @@ import (
 	"towpath/internal/journal"
 	"towpath/internal/model"
 	"towpath/internal/prompt"
+	"towpath/internal/workspace"
 )
 
 // product is what a stage's work came to: the text of each target, in their
@@ -124,6 +125,9 @@ func (r *stageRun) agentTurn(c *prompt.Context, limits agent.Limits, scope journ
 	}
 	for _, p := range c.Parts {
 		t.Parts = append(t.Parts, agent.Part{Name: p.Path, Tokens: p.Tokens})
+		if p.Layer == workspace.LayerContract {
+			t.Task = p.Text
+		}
 	}
 	return t
 }
