@@ -196,9 +196,8 @@ type screen struct {
 	rest          string
 	odd           []string // sequences that the program has no business to send
 	coloured      bool
-	cleared       int  // times that a line or the screen was cleared
-	wrapped       int  // times that a line ran over the edge
-	full          bool // the cursor stands behind the last column
+	cleared       int // times that a line or the screen was cleared
+	wrapped       int // times that a line ran over the edge
 }
 
 func newScreen(columns, rows int) *screen {
@@ -244,7 +243,7 @@ func (s *screen) write(data string) {
 func (s *screen) put(r rune) {
 	switch r {
 	case '\r':
-		s.col, s.full = 0, false
+		s.col = 0
 		return
 	case '\n':
 		s.down()
@@ -309,7 +308,7 @@ func (s *screen) escape(data string) int {
 	n, _ := strconv.Atoi(arg) // 0 where there is none
 	switch final {
 	case 'A':
-		s.y, s.full = max(s.y-max(n, 1), 0), false
+		s.y = max(s.y-max(n, 1), 0)
 	case 'C':
 		s.col = min(s.col+max(n, 1), s.columns-1)
 	case 'H':
@@ -337,6 +336,24 @@ func (s *screen) escape(data string) int {
 		}
 	}
 	return 3 + end
+}
+
+// resize breaks lines anew that have become too long, as terminals do.
+func (s *screen) resize(columns int) {
+	s.columns = columns
+	var lines [][]rune
+	y, col := 0, 0
+	for i, l := range s.lines {
+		at := len(lines)
+		for len(l) > columns {
+			lines, l = append(lines, l[:columns:columns]), l[columns:]
+		}
+		lines = append(lines, l)
+		if i == s.y {
+			y, col = at+s.col/columns, s.col%columns
+		}
+	}
+	s.lines, s.y, s.col = lines, min(y, len(lines)-1), col
 }
 
 // cut clears the line from the cursor on.

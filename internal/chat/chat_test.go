@@ -368,7 +368,7 @@ func TestServerThatSaysLaterHowSmallItIs(t *testing.T) {
 	for i := range 20 {
 		b.ask(s, fmt.Sprintf("question %d: %s", i, strings.Repeat("more ", 40)))
 	}
-	if u := s.Context(); u.Window == 0 || u.Window > 1500 {
+	if u := s.Context(); u.Window == 0 || u.Window > 2000 {
 		t.Errorf("the window is taken for %d", u.Window)
 	}
 }
