@@ -293,8 +293,8 @@ func TestResizeDrawsTheLineAnew(t *testing.T) {
 	x.size(30, 20)
 	x.sees("  Ctrl-D ends.\n> some words that are typed be\nfore the terminal changes\n")
 	x.types(" and go on")
-	x.sees("\nfore the terminal changes and \ngo on\n")
+	x.sees("\nfore the terminal changes and\ngo on\n")
 	x.look(func(s *screen) { s.resize(60) })
 	x.size(60, 20)
-	x.sees("\n> some words that are typed before the terminal changes and\n go on\n")
+	x.sees("\n> some words that are typed before the terminal changes and\ngo on\n")
 }

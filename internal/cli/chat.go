@@ -16,6 +16,7 @@ import (
 	"towpath/internal/chat"
 	"towpath/internal/engine"
 	"towpath/internal/journal"
+	"towpath/internal/model"
 )
 
 // chatFlags are what towpath chat was asked for.
@@ -113,7 +114,7 @@ func (c *cli) chat(ctx context.Context, f chatFlags) error {
 	u := newChatUI(c, f.json)
 	a, err := c.openChat(ctx, f, u.observe)
 	if err != nil {
-		return err
+		return u.end(err)
 	}
 	u.app = a
 	err = u.begin(ctx, f)
@@ -182,20 +183,43 @@ func (u *chatUI) once(ctx context.Context) error {
 	if question == "" {
 		return usageError{errors.New("there is no question; write one to standard input, or start towpath chat at a terminal")}
 	}
+	u.quiet = !isTerminal(u.c.env.Out) // a pipe gets the answer, and nothing that was taken back
 	answer, err := u.session.Ask(ctx, question)
 	u.closePage()
-	if err != nil {
-		return err
+	if u.quiet && err == nil && answer.Text != "" {
+		u.show(answer.Text)
 	}
-	return stopped(answer)
+	if until, ok := model.PausedUntil(err); ok {
+		return &engine.Error{Code: engine.CodePaused, How: engine.HowPaused, Err: err, Until: until,
+			Mend: "ask again after " + until.Local().Format("2006-01-02 15:04")}
+	}
+	if err == nil && answer.Stop != agent.StopAnswered {
+		return &engine.Error{Code: engine.CodeSurrender, How: howStopped, Err: fmt.Errorf("stopped without an answer: %s", answer.Reason)}
+	}
+	return err
 }
 
-// stopped turns a turn that was cut short into an error of its own exit code.
-func stopped(a chat.Answer) error {
-	if a.Stop == agent.StopAnswered {
-		return nil
+// howStopped is the end of a question that a limit cut short.
+const howStopped = "surrender"
+
+// howEnded sorts the end of a conversation as the ends of runs are.
+func howEnded(err error) string {
+	var ours *engine.Error
+	switch {
+	case err == nil:
+		return "ended"
+	case errors.As(err, &ours):
+		return ours.How
 	}
-	return &engine.Error{Code: engine.CodeSurrender, How: engine.HowFailed, Err: fmt.Errorf("stopped without an answer: %s", a.Reason)}
+	switch engine.ExitCode(err) {
+	case engine.CodeUsage:
+		return engine.HowRefused
+	case engine.CodePerson:
+		return engine.HowHandOff
+	case engine.CodeInterrupted:
+		return engine.HowInterrupted
+	}
+	return engine.HowFailed
 }
 
 // lines talks where lines are read and nothing is written over.

@@ -39,7 +39,9 @@ func (u *chatUI) observe(e journal.Event) {
 	case journal.TextDelta:
 		u.wipe()
 		u.waits = wait{}
-		u.page.Write(e.Note)
+		if !u.quiet {
+			u.page.Write(e.Note)
+		}
 	case journal.ReasoningDelta:
 		if u.waits.what != "thinking" {
 			u.waitFor("thinking")

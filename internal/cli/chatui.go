@@ -44,6 +44,7 @@ type chatUI struct {
 	calls   []*foldedCall
 	count   int // calls so far
 	waits   wait
+	quiet   bool      // answers are shown whole, in the end
 	pending chan rune // a question to the person is open
 	stop    chan struct{}
 }
@@ -386,17 +387,23 @@ func (u *chatUI) approve(ctx context.Context, q chat.Question) (chat.Leave, erro
 
 // end closes the conversation and says how to take it up again.
 func (u *chatUI) end(err error) error {
-	if u.session == nil {
-		return err
+	id := ""
+	if u.session != nil {
+		id = u.session.ID()
 	}
-	id := u.session.ID()
 	if u.json {
-		e := journal.Exited{How: "ended", Code: engine.ExitCode(err)}
+		e := journal.Exited{How: howEnded(err), Code: engine.ExitCode(err)}
 		if err != nil {
-			e.How, e.Reason = engine.HowFailed, err.Error()
+			e.Reason = err.Error()
 		}
 		u.events.observe(journal.Event{V: journal.Version, Run: id, Time: u.c.env.Clock().UTC(), Type: journal.Exit, Stage: chat.Stage, Exit: &e})
-		u.json, u.events = true, nil
+		if err == nil {
+			err = u.events.err
+		}
+		u.events = nil
+	}
+	if u.session == nil {
+		return err
 	}
 	if cerr := u.session.Close(); err == nil {
 		err = cerr
