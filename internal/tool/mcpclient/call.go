@@ -115,9 +115,9 @@ func (l *link) answered(ctx context.Context, spec described, res *mcp.CallToolRe
 	if err == nil {
 		return result(spec, raw, res)
 	}
-	var rpc *rpcError
+	rpc := answerIn(err)
 	switch {
-	case errors.As(err, &rpc):
+	case rpc != nil:
 		return l.refused(spec, rpc)
 	case ctx.Err() != nil:
 		return tool.Result{}, l.givenUp(ctx, spec)

@@ -69,16 +69,41 @@ func shown(address string) string {
 	return u.String()
 }
 
-// neverSent reports that no connection was made.
+// neverSent reports that no connection was made, or that the call was sent on
+// and did not follow.
 func neverSent(err error) bool {
 	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial"
+	var elsewhere *elsewhereError
+	return errors.As(err, &op) && op.Op == "dial" || errors.As(err, &elsewhere)
+}
+
+// answerIn gives the error that the server answered with; nil if err is none.
+// The SDK marks what never came to an answer with errors of the same type.
+func answerIn(err error) *rpcError {
+	switch e := err.(type) {
+	case nil:
+		return nil
+	case *rpcError:
+		switch e.Message {
+		case "rejected by transport", "server is closing", "client is closing":
+			return nil
+		}
+		return e
+	case interface{ Unwrap() error }:
+		return answerIn(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			if found := answerIn(one); found != nil {
+				return found
+			}
+		}
+	}
+	return nil
 }
 
 // plain is an error's innermost reason, without the chain of who passed it on.
 func plain(err error) string {
-	var rpc *rpcError
-	if errors.As(err, &rpc) {
+	if rpc := answerIn(err); rpc != nil {
 		return rpc.Message
 	}
 	var u *url.Error

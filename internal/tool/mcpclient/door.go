@@ -43,8 +43,7 @@ type door struct {
 
 func newDoor(s *Server, at *url.URL) (*door, error) {
 	d := &door{server: s, at: at, base: newTransport()}
-	_, err := d.readHeaders()
-	return d, err
+	return d, d.readHeaders()
 }
 
 // newTransport has connections of its own, so that closing them troubles nobody.
@@ -56,36 +55,48 @@ func newTransport() http.RoundTripper {
 	return t
 }
 
-// readHeaders reads the user's headers and reports whether they changed.
-func (d *door) readHeaders() (changed bool, err error) {
+// readHeaders reads the user's headers.
+func (d *door) readHeaders() error {
 	if d.server.cfg.Headers == nil {
-		return false, nil
+		return nil
 	}
 	h, err := d.server.cfg.Headers()
 	if err != nil {
-		return false, err
+		return err
 	}
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	changed = !maps.Equal(h, d.headers)
 	d.headers = h
-	return changed, nil
+	d.mu.Unlock()
+	return nil
+}
+
+// current are the user's headers as they were read last.
+func (d *door) current() map[string]string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.headers
 }
 
 // redirect lets a request be sent on only within the server's own address.
 func (d *door) redirect(req *http.Request, via []*http.Request) error {
 	if !d.mine(req.URL) {
-		return fmt.Errorf("it sends on to another address, %s; what is meant for one server is not sent to another: set servers.%s.url to the new address if you trust it",
-			shown(req.URL.String()), d.server.cfg.Name)
+		return &elsewhereError{fmt.Sprintf("it sends on to another address, %s; what is meant for one server is not sent to another: set servers.%s.url to the new address if you trust it",
+			shown(req.URL.String()), d.server.cfg.Name)}
 	}
 	if req.Method != via[0].Method {
-		return fmt.Errorf("it sends on to %s in a way that loses the call: set servers.%s.url to that address", shown(req.URL.String()), d.server.cfg.Name)
+		return &elsewhereError{fmt.Sprintf("it sends on to %s in a way that loses the call: set servers.%s.url to that address", shown(req.URL.String()), d.server.cfg.Name)}
 	}
 	if len(via) >= 5 {
-		return errors.New("it sends on from one address to the next without end")
+		return &elsewhereError{"it sends on from one address to the next without end"}
 	}
 	return nil
 }
+
+// elsewhereError is a call that a server sent on, and that did not go there.
+type elsewhereError struct{ why string }
+
+// Error says where it would have gone.
+func (e *elsewhereError) Error() string { return e.why }
 
 func (d *door) mine(u *url.URL) bool { return u.Scheme == d.at.Scheme && u.Host == d.at.Host }
 
@@ -179,36 +190,50 @@ func askedBy(req *http.Request) asked {
 // send sends a request with the user's headers, and once more with headers that
 // were read again if these were refused and have changed.
 func (d *door) send(req *http.Request) (*http.Response, error) {
-	res, err := d.base.RoundTrip(d.dressed(req))
+	used := d.current()
+	res, err := d.base.RoundTrip(dressed(req, used))
 	if err != nil || res.StatusCode != http.StatusUnauthorized && res.StatusCode != http.StatusForbidden {
 		return res, err
 	}
-	if changed, err := d.readHeaders(); err != nil || !changed {
+	if d.readHeaders() != nil || maps.Equal(used, d.current()) {
 		return res, nil
 	}
-	again := req.Clone(req.Context())
-	if req.GetBody != nil {
-		body, err := req.GetBody()
-		if err != nil {
-			return res, nil
-		}
-		again.Body = body
+	again := fresh(req, "")
+	if again == nil {
+		return res, nil
 	}
 	drain(res)
-	return d.base.RoundTrip(d.dressed(again))
+	return d.base.RoundTrip(dressed(again, d.current()))
 }
 
 // dressed is the request with the user's headers.
-func (d *door) dressed(req *http.Request) *http.Request {
-	d.mu.Lock()
-	h := d.headers
-	d.mu.Unlock()
-	if len(h) == 0 {
+func dressed(req *http.Request, headers map[string]string) *http.Request {
+	if len(headers) == 0 {
 		return req
 	}
 	out := req.Clone(req.Context())
-	for name, value := range h {
+	for name, value := range headers {
 		out.Header.Set(name, value)
+	}
+	return out
+}
+
+// fresh is the request once more, for a stream from the last event on; nil where
+// it cannot be sent again.
+func fresh(req *http.Request, last string) *http.Request {
+	out := req.Clone(req.Context())
+	if req.Body != nil && req.Body != http.NoBody {
+		if req.GetBody == nil {
+			return nil
+		}
+		body, err := req.GetBody()
+		if err != nil {
+			return nil
+		}
+		out.Body = body
+	}
+	if last != "" && req.Method == http.MethodGet {
+		out.Header.Set("Last-Event-ID", last)
 	}
 	return out
 }
@@ -224,6 +249,8 @@ func (d *door) check(req *http.Request, res *http.Response, a asked) (*http.Resp
 		return res, nil
 	case resumed:
 		return nil, fmt.Errorf("the answer was cut off and cannot be had again: %s", d.refusal(res))
+	case res.StatusCode >= 300 && res.StatusCode < 400 && res.Header.Get("Location") != "":
+		return res, nil // see redirect
 	case !ok && !a.call:
 		drain(res)
 		return empty(req), nil // a notification that nobody wanted
@@ -340,7 +367,7 @@ func (d *door) excerpt(res *http.Response) string {
 }
 
 func (d *door) short(data []byte) string {
-	text := strings.Join(strings.Fields(printable(strings.ToValidUTF8(string(data), "\uFFFD"))), " ")
+	text := printable(strings.Join(strings.Fields(strings.ToValidUTF8(string(data), "\uFFFD")), " "))
 	if r := []rune(text); len(r) > 200 {
 		text = string(r[:200]) + " ..."
 	}

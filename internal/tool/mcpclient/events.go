@@ -155,7 +155,11 @@ func (d *door) feed(req *http.Request, w *io.PipeWriter) {
 	last, failures := "", 0
 	for {
 		var wait time.Duration
-		res, err := d.send(fresh(req, last))
+		next := fresh(req, last)
+		if next == nil {
+			next = req
+		}
+		res, err := d.send(next)
 		switch {
 		case err != nil:
 			failures++
@@ -199,18 +203,4 @@ const maxFailures = 5
 func isEvents(res *http.Response) bool {
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	return kind == "text/event-stream"
-}
-
-// fresh is the request once more, from the last event on.
-func fresh(req *http.Request, last string) *http.Request {
-	out := req.Clone(req.Context())
-	if req.GetBody != nil {
-		if body, err := req.GetBody(); err == nil {
-			out.Body = body
-		}
-	}
-	if last != "" && req.Method == http.MethodGet {
-		out.Header.Set("Last-Event-ID", last)
-	}
-	return out
 }

@@ -254,8 +254,8 @@ func (e *startError) Unwrap() error { return e.err }
 // listedVersion gives the newest version with a handshake, other than the one
 // that was asked for, that an error lists as one that the server speaks.
 func listedVersion(err error, asked string) string {
-	var e *rpcError
-	if !errors.As(err, &e) {
+	e := answerIn(err)
+	if e == nil {
 		return ""
 	}
 	text := e.Message + " " + string(e.Data)

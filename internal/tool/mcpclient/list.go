@@ -97,8 +97,7 @@ func (l *link) listError(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	var rpc *rpcError
-	if errors.As(err, &rpc) && rpc.Code == codeLost {
+	if rpc := answerIn(err); rpc != nil && rpc.Code == codeLost {
 		return errSessionLost
 	}
 	if !l.aliveSoon() {
@@ -113,8 +112,7 @@ func (l *link) page(ctx context.Context, cursor string) ([]described, string, er
 	res, err := l.session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
 	raw := c.get()
 	if err != nil && raw == nil {
-		var e *rpcError
-		if cursor == "" && errors.As(err, &e) && e.Code == jsonrpc.CodeMethodNotFound {
+		if e := answerIn(err); cursor == "" && e != nil && e.Code == jsonrpc.CodeMethodNotFound {
 			return nil, "", nil // it has no tools
 		}
 		return nil, "", err

@@ -16,9 +16,9 @@ import (
 
 // wireResult is what a server answers to a call.
 type wireResult struct {
-	Content    []wireContent   `json:"content"`
-	Structured json.RawMessage `json:"structuredContent"`
-	IsError    bool            `json:"isError"`
+	Content    []json.RawMessage `json:"content"`
+	Structured json.RawMessage   `json:"structuredContent"`
+	IsError    bool              `json:"isError"`
 }
 
 // wireContent is one piece of content, of any kind.
@@ -56,8 +56,8 @@ func result(spec described, raw json.RawMessage, res *mcp.CallToolResult) (tool.
 	}
 	out := tool.Result{IsError: w.IsError, Untrusted: !spec.closed}
 	var parts []string
-	for _, c := range w.Content {
-		if text := c.text(); text != "" {
+	for _, one := range w.Content {
+		if text := readContent(one).text(); text != "" {
 			parts = append(parts, text)
 		}
 	}
@@ -69,6 +69,19 @@ func result(spec described, raw json.RawMessage, res *mcp.CallToolResult) (tool.
 	}
 	out.Text = strings.Join(parts, "\n")
 	return out, nil
+}
+
+// readContent reads a piece of content; of one in an unknown shape, its kind.
+func readContent(raw json.RawMessage) wireContent {
+	var c wireContent
+	if json.Unmarshal(raw, &c) != nil {
+		var k struct {
+			Type string `json:"type"`
+		}
+		_ = json.Unmarshal(raw, &k)
+		return wireContent{Type: k.Type}
+	}
+	return c
 }
 
 // text is a piece of content in words. What is no text is named.
@@ -113,27 +126,55 @@ func decodedSize(b64 string) int {
 	return base64.RawStdEncoding.DecodedLen(len(strings.TrimRight(b64, "=")))
 }
 
-// says reports whether one of the texts is the structured content already, as
-// servers write it for clients that know no structured content.
+// says reports whether the text holds the structured content already, as servers
+// write it for clients that know no structured content: as JSON, or as the only
+// field's value.
 func says(parts []string, structured json.RawMessage) bool {
 	var want any
-	for _, p := range parts {
-		p = strings.TrimSpace(p)
-		if p == "" || p[0] != structured[0] {
-			continue
-		}
-		var got any
-		if json.Unmarshal([]byte(p), &got) != nil {
-			continue
-		}
-		if want == nil && json.Unmarshal(structured, &want) != nil {
-			return false
-		}
-		if reflect.DeepEqual(got, want) {
-			return true
+	if json.Unmarshal(structured, &want) != nil {
+		return false
+	}
+	if same(parts, want) {
+		return true
+	}
+	if object, ok := want.(map[string]any); ok && len(object) == 1 {
+		for _, v := range object {
+			return same(parts, v)
 		}
 	}
 	return false
+}
+
+// same reports whether texts say a value: one of them does, or each says its
+// element.
+func same(parts []string, v any) bool {
+	for _, p := range parts {
+		if means(p, v) {
+			return true
+		}
+	}
+	list, ok := v.([]any)
+	if !ok || len(list) == 0 || len(list) != len(parts) {
+		return false
+	}
+	for i, p := range parts {
+		if !means(p, list[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func means(text string, v any) bool {
+	if s, ok := v.(string); ok && strings.TrimSpace(s) == strings.TrimSpace(text) {
+		return true
+	}
+	text = strings.TrimSpace(text)
+	if text == "" || !strings.ContainsRune(`{["-0123456789tfn`, rune(text[0])) {
+		return false
+	}
+	var got any
+	return json.Unmarshal([]byte(text), &got) == nil && reflect.DeepEqual(got, v)
 }
 
 func compact(raw json.RawMessage) []byte {
