@@ -21,7 +21,8 @@ import (
 // TestMain lets scripts run this program as towpath.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"towpath": main,
+		"towpath":    main,
+		"toolserver": func() { os.Exit(fakeserver.ServeTools(os.Args[1], os.Stdin, os.Stdout, os.Stderr)) },
 		"unprivileged": func() {
 			if err := unprivileged(os.Args[1:]); err != nil {
 				fmt.Fprintln(os.Stderr, "unprivileged:", err)
@@ -42,7 +43,9 @@ func TestMain(m *testing.M) {
 //	awaits N             wait until the server got N chat calls
 //	fixture NAME DIR     copy one of testdata/fixtures
 //	smalldisk DIR KB     mount a disk of that size; needs the condition [mount]
+//	toolserver JSON      (a program) a tool server, scripted by JSON
 //	unprivileged CMD...  (a program) run a command that permissions bind, root or not
+//	toolserver SCRIPT    (a program) be the scripted tool server of a JSON text
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{

@@ -153,6 +153,9 @@ func (s *servers) has(ctx context.Context, st *workspace.Stage, srv *mcpclient.S
 			grants = append(grants, g)
 		}
 	}
+	if err := srv.Start(ctx); err != nil {
+		return err
+	}
 	_, err := tool.Open(ctx, grants, []tool.Server{srv})
 	return err
 }

@@ -37,7 +37,10 @@ them as "server: tool, tool".`,
 				return c.printJSON(list)
 			}
 			for _, s := range list {
-				fmt.Fprintf(c.env.Out, "%s: %s%s\n    %s\n", s.Server, c.outStyle().bold(s.Name), params(s.Input), clean(oneLine(s.Description)))
+				fmt.Fprintf(c.env.Out, "%s: %s%s\n", s.Server, c.outStyle().bold(clean(s.Name)), params(s.Input))
+				if about := clean(oneLine(s.Description)); about != "" {
+					fmt.Fprintf(c.env.Out, "    %s\n", about)
+				}
 			}
 			return nil
 		},
