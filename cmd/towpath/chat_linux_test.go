@@ -136,9 +136,10 @@ func TestChatGoesOnAfterKill(t *testing.T) {
 	y.types("\x04")
 	y.exits(0)
 	z := ses.start(80, 24, "chat", "--list")
+	z.sees("My colour?")
 	z.exits(0)
 	z.look(func(s *screen) {
-		if strings.Count(s.text(), "-chat") != 1 || !strings.Contains(s.text(), "My colour?") {
+		if strings.Count(s.text(), "-chat") != 1 {
 			t.Errorf("the list is\n%s", s.text())
 		}
 	})
@@ -297,4 +298,95 @@ func TestResizeDrawsTheLineAnew(t *testing.T) {
 	x.look(func(s *screen) { s.resize(60) })
 	x.size(60, 20)
 	x.sees("\n> some words that are typed before the terminal changes and\ngo on\n")
+}
+
+// TestChatAsksBeforeACallWithEffects also shows how far the answer "always"
+// goes: not past the first text from outside, which the tool itself gives here.
+func TestChatAsksBeforeACallWithEffects(t *testing.T) {
+	t.Parallel()
+	call := fakeserver.Reply{Calls: []fakeserver.ToolCall{{Name: "mine_change", Arguments: json.RawMessage(`{}`)}}}
+	s := fakeserver.New(t, replies(call, fakeserver.Reply{Text: "Not done."}, call, fakeserver.Reply{Text: "Done once."},
+		call, fakeserver.Reply{Text: "Done twice."}, call, fakeserver.Reply{Text: "Done again."}))
+	ses := newSession(t, s.URL)
+	config := filepath.Join(strings.TrimPrefix(ses.env[0], "HOME="), "config", "towpath")
+	if err := os.MkdirAll(config, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	server := "[servers.mine]\ncommand = \"toolserver\"\nargs = [\"{}\"]\n"
+	if err := os.WriteFile(filepath.Join(config, "config.toml"), []byte(server), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	x := ses.start(80, 24, "chat")
+	x.ready()
+	x.types("/tools\r")
+	x.sees("change() (asks you first)")
+	x.ready()
+	x.types("Change it\r")
+	x.sees("mine change may change something: {}")
+	x.types("n")
+	x.sees("Not done.")
+	x.ready()
+	x.types("Change it now\r")
+	x.seesTimes("mine change may change something: {}", 2)
+	x.types("a")
+	x.sees("Done once.")
+	x.ready()
+	x.types("Once more\r")
+	x.sees("text from outside was read before the model asked for it")
+	x.types("a")
+	x.sees("Done twice.")
+	x.ready()
+	x.types("And again\r")
+	x.sees("Done again.")
+	x.look(func(s *screen) {
+		if n := strings.Count(s.text(), "may change something"); n != 3 {
+			t.Errorf("it asked %d times", n)
+		}
+	})
+	x.ready()
+	x.types("/last\r")
+	x.sees("[3] mine change {}")
+	x.types("\x04")
+	x.exits(0)
+}
+
+// TestCallsWrittenAsTextAreFolded: what a model writes in the place of a call is
+// shown as the call, and an answer that begins alike is shown as it is.
+func TestCallsWrittenAsTextAreFolded(t *testing.T) {
+	t.Parallel()
+	s := fakeserver.New(t, replies(
+		fakeserver.Reply{Text: "```json\n{\"name\": \"search-server_search\", \"arguments\": {\"query\": \"reeds\"}}\n```"},
+		fakeserver.Reply{Text: "{\"an\": \"answer\"} that begins like one"}))
+	ses := newSession(t, s.URL)
+	if err := os.MkdirAll(filepath.Join(ses.dir, "library"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ses.env = append(ses.env, "TOWPATH_SEARCH_LIBRARY="+filepath.Join(ses.dir, "library"))
+	x := ses.start(80, 24, "chat")
+	x.ready()
+	x.types("search\r")
+	x.sees("{\"an\": \"answer\"} that begins like one")
+	x.ready()
+	x.look(func(s *screen) {
+		if strings.Contains(s.text(), "arguments") || !strings.Contains(s.text(), `[1] search-server search {"query":`) {
+			t.Errorf("the screen shows\n%s", s.text())
+		}
+	})
+}
+
+func TestWhatIsTypedMeanwhileComesNext(t *testing.T) {
+	t.Parallel()
+	hold := make(chan struct{})
+	s := fakeserver.New(t, replies(fakeserver.Reply{Text: "One.", Hold: hold}, fakeserver.Reply{Text: "Two."}))
+	x := newSession(t, s.URL).start(80, 24, "chat")
+	x.ready()
+	x.types("first\r")
+	x.sees("waiting for the model")
+	x.types("second\r")
+	close(hold)
+	x.sees("Two.")
+	x.ready()
+	if got := s.Chats()[1].Messages; got[len(got)-1].Content != "second" {
+		t.Errorf("the second question is %q", got[len(got)-1].Content)
+	}
 }

@@ -176,6 +176,8 @@ func (x *terminal) exits(code int) {
 		x.t.Fatalf("the program does not end; the screen shows\n%s", x.screen.text())
 	}
 	if got := x.cmd.ProcessState.ExitCode(); got != code {
+		x.mu.Lock()
+		defer x.mu.Unlock()
 		x.t.Errorf("exit code %d, want %d; the screen shows\n%s", got, code, x.screen.text())
 	}
 }
@@ -316,7 +318,7 @@ func (s *screen) escape(data string) int {
 	case 'J':
 		s.cleared++
 		if n == 2 {
-			s.lines, s.y = make([][]rune, s.y+1), s.y
+			s.lines = make([][]rune, s.y+1)
 			break
 		}
 		s.lines = s.lines[:s.y+1]

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"towpath/internal/agent"
 	"towpath/internal/chat"
@@ -133,24 +134,40 @@ func (c chatSource) Models(ctx context.Context) []string {
 	return slices.Compact(names)
 }
 
-// Tools starts every server that is configured or built in. One that the user
-// configured and that does not start is told of at once.
+// Tools starts every server that is configured or built in, side by side. One
+// that the user configured and that does not start is told of at once.
 func (c chatSource) Tools(ctx context.Context) ([]tool.Server, []string) {
 	s := c.app.servers
+	type started struct {
+		servers []tool.Server
+		err     error
+	}
+	names := s.Names()
+	all := make([]started, len(names))
+	var wait sync.WaitGroup
+	for i, name := range names {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			if b, err := s.builtin(name); err == nil && b == "" {
+				c.app.tell(journal.Waiting, "starting "+name)
+			}
+			all[i].servers, all[i].err = s.Open(ctx, &workspace.Stage{Name: chat.Stage}, []string{name})
+		}()
+	}
+	wait.Wait()
 	var open []tool.Server
 	var notes []string
-	for _, name := range s.Names() {
-		srv, err := s.Open(ctx, &workspace.Stage{Name: chat.Stage}, []string{name})
-		if err == nil {
-			open = append(open, srv...)
-			continue
-		}
-		note := name + " is left out: " + err.Error()
-		notes = append(notes, note)
-		_, configured := c.app.Settings.Servers[name]
-		var untrusted *settings.UntrustedError
-		if configured || errors.As(err, &untrusted) {
-			c.app.tell(journal.Notice, note)
+	for i, name := range names {
+		open = append(open, all[i].servers...)
+		if err := all[i].err; err != nil && ctx.Err() == nil {
+			note := name + " is left out: " + err.Error()
+			notes = append(notes, note)
+			_, configured := c.app.Settings.Servers[name]
+			var untrusted *settings.UntrustedError
+			if configured || errors.As(err, &untrusted) {
+				c.app.tell(journal.Notice, note)
+			}
 		}
 	}
 	return open, notes

@@ -175,7 +175,9 @@ func (s *Session) Close() error {
 
 // begin writes the first events of the session's run.
 func (s *Session) begin(ctx context.Context) error {
-	s.openTools(ctx)
+	if err := s.openTools(ctx); err != nil {
+		return err
+	}
 	if s.run != nil {
 		return nil
 	}

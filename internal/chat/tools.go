@@ -43,7 +43,9 @@ type Offered struct {
 // Tools starts the servers, if they are not yet, and gives what is offered, and
 // notes about what is not.
 func (s *Session) Tools(ctx context.Context) ([]Offered, []string) {
-	s.openTools(ctx)
+	if err := s.openTools(ctx); err != nil {
+		return nil, []string{err.Error()}
+	}
 	var out []Offered
 	for _, o := range s.tools.offers {
 		spec := o.Tool.(*asking).inner.Spec()
@@ -53,14 +55,18 @@ func (s *Session) Tools(ctx context.Context) ([]Offered, []string) {
 	return out, s.tools.notes
 }
 
-// openTools starts the servers once.
-func (s *Session) openTools(ctx context.Context) {
+// openTools starts the servers once. An error is the context's: then they are
+// started with the next question.
+func (s *Session) openTools(ctx context.Context) error {
 	t := &s.tools
 	if t.opened {
-		return
+		return nil
 	}
 	t.opened = true
 	t.servers, t.notes = s.cfg.Source.Tools(ctx)
+	if err := ctx.Err(); err != nil {
+		return errors.Join(err, t.close())
+	}
 	var open []tool.Server
 	var grants []workspace.ToolGrant
 	for _, srv := range t.servers {
@@ -83,6 +89,7 @@ func (s *Session) openTools(ctx context.Context) {
 		t.offers = append(t.offers, agent.Offer{Name: o.Name, Tool: &asking{inner: o.Tool, session: s}})
 	}
 	t.tokens = prompt.EstimateTools(sized)
+	return nil
 }
 
 // offers are the tools for a turn: none for a model that cannot call any.

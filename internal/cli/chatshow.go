@@ -39,24 +39,24 @@ func (u *chatUI) observe(e journal.Event) {
 	case journal.TextDelta:
 		u.wipe()
 		u.waits = wait{}
-		if !u.quiet {
-			u.page.Write(e.Note)
-		}
+		u.streamed(e.Note)
 	case journal.ReasoningDelta:
 		if u.waits.what != "thinking" {
 			u.waitFor("thinking")
 		}
 	case journal.Waiting:
+		u.held.Reset()
 		if u.page.Open() {
 			u.note(u.style.dim("the answer broke off and is asked for again"))
 		}
 		u.waitFor(e.Note)
 	case journal.ModelCall:
+		u.offers = e.Request != nil && e.Request.Tools.Size > 0
 		u.waitFor("waiting for the model")
 	case journal.ModelReply:
 		u.wipe()
 		u.waits = wait{}
-		_ = u.page.End() // see show
+		u.replied(e.Reply)
 	case journal.ToolCall:
 		u.called(e.Call)
 	case journal.ToolResult:
@@ -66,6 +66,65 @@ func (u *chatUI) observe(e journal.Event) {
 	case journal.Notice, journal.Warning:
 		u.note(u.style.yellow("note:"), e.Note)
 	}
+}
+
+// streamed shows a piece of a reply. What may turn out to be a call that a model
+// writes as text is held until that is clear.
+func (u *chatUI) streamed(text string) {
+	if u.quiet {
+		return
+	}
+	if u.begun && u.held.Len() == 0 {
+		u.page.Write(text)
+		return
+	}
+	u.begun = true
+	u.held.WriteString(text)
+	if !u.offers || !mayBeCall(u.held.String()) {
+		u.page.Write(u.held.String())
+		u.held.Reset()
+	} else if u.waits.since.IsZero() {
+		u.waitFor("writing")
+	}
+}
+
+// mayBeCall reports whether a text may still become a call.
+func mayBeCall(text string) bool {
+	t := strings.TrimLeft(text, " \n")
+	if rest, ok := strings.CutPrefix(t, "```"); ok {
+		info, body, more := strings.Cut(rest, "\n")
+		if info = strings.TrimSpace(info); more {
+			t = strings.TrimLeft(body, " \n")
+		} else {
+			t = ""
+		}
+		if info != "" && !strings.HasPrefix("json", info) && info != "tool_call" && info != "tool_code" {
+			return false
+		}
+	}
+	switch {
+	case t == "", t[0] == '{', strings.Trim(t, "`") == "":
+		return true
+	case t[0] == '[':
+		rest := strings.TrimLeft(t[1:], " \n")
+		return rest == "" || rest[0] == '{'
+	}
+	for _, tag := range []string{"<tool", "<function", "<|"} {
+		if strings.HasPrefix(t, tag) || strings.HasPrefix(tag, t) {
+			return true
+		}
+	}
+	return false
+}
+
+// replied ends what a reply showed.
+func (u *chatUI) replied(r *journal.Reply) {
+	if u.held.Len() > 0 && (r == nil || len(r.ToolCalls) == 0 || !r.Recovered) {
+		u.page.Write(u.held.String())
+	}
+	u.held.Reset()
+	u.begun = false
+	_ = u.page.End() // see show
 }
 
 // width is that of the terminal, or a wide one's where there is none.
@@ -114,8 +173,10 @@ func (u *chatUI) gave(r *journal.Result) {
 		what = "could not run: " + oneLine(r.Error)
 	case r.IsError:
 		what = "failed: " + oneLine(r.Text.Text)
-	case r.Text.Text != "":
-		what += ": " + oneLine(r.Text.Text)
+	default:
+		if text := u.beginning(r.Text); text != "" {
+			what += ": " + text
+		}
 	}
 	s := u.fit(fmt.Sprintf("[%d] %s, %s", f.n, short(r.Elapsed), what))
 	if r.Error != "" || r.IsError {
@@ -123,6 +184,18 @@ func (u *chatUI) gave(r *journal.Result) {
 		return
 	}
 	u.note(u.style.dim(s))
+}
+
+// beginning is the first words of a result.
+func (u *chatUI) beginning(b journal.Body) string {
+	text := b.Text
+	if b.Blob != "" {
+		var err error
+		if text, err = u.session.Text(b); err != nil {
+			return ""
+		}
+	}
+	return oneLine(strings.ToValidUTF8(text[:min(len(text), 400)], ""))
 }
 
 // unfold shows a call and its result whole.

@@ -41,6 +41,9 @@ type chatUI struct {
 	notes   io.Writer // everything else
 	style   style
 	page    *page.Writer
+	offers  bool            // the call in flight offers tools
+	begun   bool            // a reply streams
+	held    strings.Builder // of it, what is not shown yet
 	calls   []*foldedCall
 	count   int // calls so far
 	waits   wait
@@ -175,7 +178,7 @@ func (u *chatUI) closePage() {
 	u.wipe()
 	u.waits = wait{}
 	if u.page != nil {
-		_ = u.page.End() // see show
+		u.replied(nil)
 	}
 }
 
