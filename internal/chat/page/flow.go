@@ -9,7 +9,10 @@ import (
 // classify says how a line is shown, from its beginning; unknown where more of
 // it has to come. indent stands before its continuation.
 func (w *Writer) classify(s string, ended bool) (kind, string) {
-	const longestIndent = 40
+	const longestIndent, longestLead = 40, 512
+	if len(s) > longestLead { // that is enough to tell
+		s, ended = s[:longestLead], true
+	}
 	if w.fence != "" {
 		return whole, ""
 	}
@@ -94,25 +97,35 @@ func leadLength(s string) int {
 // before its mark is taken for an ordinary character.
 const longestOpen = 240
 
-// ready is how far the line can be shown: up to the last blank outside of open
-// marks.
+// ready is how far the line can be shown: up to the last end of a word outside
+// of open marks.
 func (w *Writer) ready() int {
 	s := w.line[w.shown:]
-	end := 0
-	for i := 0; i < len(s); {
+	end, i := 0, 0
+	for i < len(s) {
 		p, n := span(s[i:], false)
 		if n == 0 { // open: its end may come
-			if len(s)-i < longestOpen {
-				break
-			}
-			n = 1
+			break
 		}
-		if n == 1 && (s[i] == ' ' || s[i] == '\t') || n == len(p.text) && n > 1 && line.Columns(p.text) == 2 && p.style == 0 {
+		if p.style == 0 && endsWord(s[i:i+n]) {
 			end = i + n
 		}
 		i += n
 	}
+	if end == 0 && i > longestWord {
+		end = i
+	}
 	return w.shown + end
+}
+
+// longestWord is how long a word may be, in bytes, before it is shown without
+// its end.
+const longestWord = 1024
+
+// endsWord reports whether a character is a blank, or takes two columns: what is
+// written with such characters is written without blanks.
+func endsWord(s string) bool {
+	return s == " " || s == "\t" || len(s) > 1 && line.Columns(s) == 2
 }
 
 // part is a piece of a line with its style.
@@ -121,35 +134,24 @@ type part struct {
 	style byte // 'b'old, 'c'ode, 'i'talic, 0
 }
 
-// span reads what begins s: code, emphasis, or one character. n is 0 where it is
-// a mark whose other end is not there; at the end of a line that is a character.
+// span reads what begins s: code, emphasis, or one character. n is 0 where more
+// of the line has to come to say what it is. The answer does not depend on how
+// much more came.
 func span(s string, ended bool) (p part, n int) {
 	switch {
 	case s[0] == '`':
-		k := len(s) - len(strings.TrimLeft(s, "`"))
-		if j := strings.Index(s[k:], s[:k]); j > 0 && (k+j+k >= len(s) || s[k+j+k] != '`') {
-			body := s[k : k+j]
-			if t := strings.TrimSpace(body); k > 1 && t != "" {
-				body = t
-			}
-			return part{body, 'c'}, k + j + k
-		}
-		if !ended {
-			return part{}, 0
-		}
-		return part{s[:k], 0}, k
-	case strings.HasPrefix(s, "**") && len(s) > 2 && s[2] != ' ' && s[2] != '*':
-		if j := strings.Index(s[2:], "**"); j > 0 && s[2+j-1] != ' ' {
-			return part{s[2 : 2+j], 'b'}, j + 4
-		}
-		if !ended {
-			return part{}, 0
-		}
-	case strings.HasPrefix(s, "**") && len(s) == 2 && !ended:
+		return codeSpan(s, ended)
+	case strings.HasPrefix("**", s) && !ended:
 		return part{}, 0
-	}
-	if s[0] < 0x80 {
-		return part{s[:1], 0}, 1
+	case len(s) > 2 && s[:2] == "**" && s[2] != ' ' && s[2] != '*':
+		inner := s[2:min(len(s), 2+longestOpen+2)]
+		j := strings.Index(inner, "**")
+		switch {
+		case j > 0 && inner[j-1] != ' ':
+			return part{inner[:j], 'b'}, j + 4
+		case j < 0 && !ended && len(inner) < longestOpen+2:
+			return part{}, 0
+		}
 	}
 	for i := range s {
 		if i > 0 {
@@ -157,6 +159,24 @@ func span(s string, ended bool) (p part, n int) {
 		}
 	}
 	return part{s, 0}, len(s)
+}
+
+func codeSpan(s string, ended bool) (p part, n int) {
+	k := len(s) - len(strings.TrimLeft(s, "`"))
+	inner := s[k:min(len(s), 2*k+longestOpen+1)]
+	j := strings.Index(inner, s[:k])
+	open := j < 0 && len(inner) < k+longestOpen+1 || j > 0 && j+k == len(inner)
+	switch {
+	case !ended && (open || k == len(s)):
+		return part{}, 0
+	case j > 0 && (j+k == len(inner) || inner[j+k] != '`'):
+		body := inner[:j]
+		if t := strings.TrimSpace(body); k > 1 && t != "" {
+			body = t
+		}
+		return part{body, 'c'}, k + j + k
+	}
+	return part{s[:k], 0}, k
 }
 
 // flow shows a piece of the line, broken between words.
@@ -185,37 +205,38 @@ func (w *Writer) flow(s string) {
 func (w *Writer) words(parts []part) {
 	var word []part
 	for _, p := range parts {
-		for p.text != "" {
-			i := strings.IndexAny(p.text, " \t")
-			switch {
-			case i < 0:
-				word = append(word, p)
-				p.text = ""
+		from := 0
+		for i, r := range p.text {
+			c := p.text[i : i+len(string(r))]
+			if !endsWord(c) {
 				continue
-			case i > 0:
-				word = append(word, part{p.text[:i], p.style})
 			}
-			w.word(word)
-			word = nil
-			w.blank(p.text[i : i+1])
-			p.text = p.text[i+1:]
+			if c == " " || c == "\t" {
+				w.word(append(word, part{p.text[from:i], p.style}))
+				w.blank(c)
+			} else {
+				w.word(append(word, part{p.text[from : i+len(c)], p.style}))
+			}
+			w.within = false
+			word, from = nil, i+len(c)
+		}
+		if from < len(p.text) {
+			word = append(word, part{p.text[from:], p.style})
 		}
 	}
 	w.word(word)
+	w.within = len(word) > 0
 }
 
 // word shows a word, in the next row where it does not fit into this one. One
-// that no row holds, or that can be broken anywhere, is broken.
+// that no row holds is broken.
 func (w *Writer) word(parts []part) {
-	if len(parts) == 0 {
-		return
-	}
 	size := 0
 	for _, p := range parts {
 		size += line.Columns(p.text)
 	}
-	width := w.width()
-	if width > 0 && w.col+size > width && w.col > line.Columns(w.indent) && (size <= width-line.Columns(w.indent) && !wide(parts)) {
+	width, indent := w.width(), line.Columns(w.indent)
+	if width > 0 && w.col+size > width && w.col > indent && size <= width-indent && !w.within {
 		w.newRow()
 	}
 	for _, p := range parts {
@@ -225,19 +246,6 @@ func (w *Writer) word(parts []part) {
 		}
 		w.broken(p, width)
 	}
-}
-
-// wide reports whether a word has characters that take two columns: such text is
-// written without blanks and may be broken anywhere.
-func wide(parts []part) bool {
-	for _, p := range parts {
-		for _, r := range p.text {
-			if line.ColumnsOf(r) == 2 {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // broken shows a part character by character.

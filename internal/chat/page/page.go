@@ -35,12 +35,14 @@ type Writer struct {
 	err error
 
 	tail    string // bytes of a character that is not whole yet
-	line    string // of the source, as far as it came
+	source  strings.Builder
+	line    string // what source holds: the line as far as it came, but for what was shown long since
 	shown   int    // bytes of line that are shown
 	kind    kind   // of line, once it is known
 	fence   string // marks that opened the code block, "" outside of one
 	indent  string // before a continuation of the line
 	col     int    // columns of the current row that are taken
+	within  bool   // the word before is not at its end
 	started bool   // something was shown since the last End
 }
 
@@ -79,7 +81,7 @@ func (w *Writer) Write(s string) {
 	s = Clean(s)
 	for s != "" {
 		piece, rest, end := strings.Cut(s, "\n")
-		w.line += piece
+		w.add(piece)
 		if end {
 			w.endLine()
 		} else {
@@ -87,6 +89,19 @@ func (w *Writer) Write(s string) {
 		}
 		s = rest
 	}
+}
+
+// add lengthens the line.
+func (w *Writer) add(s string) {
+	const much = 4096
+	if w.shown > much && w.kind != whole {
+		rest := w.line[w.shown:]
+		w.source = strings.Builder{}
+		w.source.WriteString(rest)
+		w.shown = 0
+	}
+	w.source.WriteString(s)
+	w.line = w.source.String()
 }
 
 // unfinished is how many bytes at the end are the beginning of a character.
@@ -105,7 +120,7 @@ func unfinished(s string) int {
 // End ends the text: what is held is shown, and the line is ended.
 func (w *Writer) End() error {
 	if w.tail != "" {
-		w.line += "\ufffd"
+		w.add(Clean(w.tail))
 		w.tail = ""
 	}
 	if w.line != "" || w.col > 0 {
@@ -154,7 +169,8 @@ func (w *Writer) endLine() {
 		w.put("\n")
 	}
 	w.turnFence()
-	w.line, w.shown, w.kind, w.indent, w.col = "", 0, unknown, "", 0
+	w.source = strings.Builder{}
+	w.line, w.shown, w.kind, w.indent, w.col, w.within = "", 0, unknown, "", 0, false
 }
 
 // code styles a line that is shown as it is.
