@@ -166,7 +166,7 @@ func (s *Session) Clear() error {
 func (s *Session) Close() error {
 	errs := []error{s.tools.close()}
 	if s.run != nil {
-		exit := &journal.Exited{How: "ended"}
+		exit := &journal.Exited{How: engine.HowEnded}
 		errs = append(errs, s.run.Append(journal.Event{Type: journal.Exit, Exit: exit}), s.run.Close())
 		s.run = nil
 	}

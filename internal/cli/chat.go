@@ -194,20 +194,17 @@ func (u *chatUI) once(ctx context.Context) error {
 			Mend: "ask again after " + until.Local().Format("2006-01-02 15:04")}
 	}
 	if err == nil && answer.Stop != agent.StopAnswered {
-		return &engine.Error{Code: engine.CodeSurrender, How: howStopped, Err: fmt.Errorf("stopped without an answer: %s", answer.Reason)}
+		return &engine.Error{Code: engine.CodeSurrender, How: engine.HowSurrender, Err: fmt.Errorf("stopped without an answer: %s", answer.Reason)}
 	}
 	return err
 }
-
-// howStopped is the end of a question that a limit cut short.
-const howStopped = "surrender"
 
 // howEnded sorts the end of a conversation as the ends of runs are.
 func howEnded(err error) string {
 	var ours *engine.Error
 	switch {
 	case err == nil:
-		return "ended"
+		return engine.HowEnded
 	case errors.As(err, &ours):
 		return ours.How
 	}

@@ -132,6 +132,8 @@ const (
 	HowPaused      = "paused"       // until a stated time
 	HowLocked      = "locked"       // another run holds the workspace
 	HowDecided     = "decided"      // the entry of a person's decision
+	HowEnded       = "ended"        // a conversation was ended
+	HowSurrender   = "surrender"    // a limit stopped the work, and there is no result
 )
 
 // State is where a stage stands.
