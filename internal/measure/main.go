@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"runtime/pprof"
 	"strings"
+
+	"towpath/internal/tool/mcpclient/process"
 )
 
 // bench is one run of the measurements.
@@ -40,11 +42,21 @@ func measurements() []measurement {
 		{"context", contextCost},
 		{"waiting", waitingRuns},
 		{"items", itemsShared},
+		{"tools", toolCalls},
 	}
 }
 
 func main() {
-	only := flag.String("only", "", "one of start, stage, context, waiting, items")
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case process.GuardArg:
+			os.Exit(process.Guard(os.Args[2:]))
+		case toolServerArg:
+			_ = serveTools()
+			return
+		}
+	}
+	only := flag.String("only", "", "one of start, stage, context, waiting, items, tools")
 	quick := flag.Bool("quick", false, "few turns")
 	profile := flag.String("profile", "", "write a CPU profile of this process to a file")
 	flag.Parse()

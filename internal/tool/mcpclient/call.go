@@ -36,48 +36,33 @@ func (s *Server) call(ctx context.Context, spec described, args json.RawMessage)
 }
 
 // call sends one call and waits for its answer, as long as the server makes
-// progress, and never beyond the ceiling.
+// progress, and never beyond the ceiling: whatever the SDK waits for ends with
+// the context.
 func (l *link) call(ctx context.Context, spec described, args json.RawMessage) (tool.Result, error) {
 	l.calls.Add(1)
 	defer l.calls.Done()
 	ctx, cancel := context.WithCancelCause(ctx)
-	// The rest of a response is read after its result: ending it at once would
-	// cost the connection.
-	defer func() { time.AfterFunc(farewell, func() { cancel(nil) }) }()
 	stop := context.AfterFunc(l.server.closing, func() { cancel(l.server.closedError()) })
 	defer stop()
-	idle := time.AfterFunc(l.server.time.Call, func() { cancel(errNoAnswer) })
-	defer idle.Stop()
-	most := time.AfterFunc(l.server.time.Most, func() { cancel(errTooLong) })
-	defer most.Stop()
-	token := l.watch(func(string) { idle.Reset(l.server.time.Call) })
+	most := time.Now().Add(l.server.time.Most)
+	patience := time.AfterFunc(l.server.time.Call, func() {
+		if time.Now().Before(most) {
+			cancel(errNoAnswer)
+		} else {
+			cancel(errTooLong)
+		}
+	})
+	// What is left of a response is read after its result: ending the context at
+	// once would cost the connection.
+	defer patience.Reset(farewell)
+	token := l.watch(func(string) { patience.Reset(min(l.server.time.Call, time.Until(most))) })
 	defer l.unwatch(token)
 
 	sent, c := catching(ctx)
 	params := &mcp.CallToolParams{Name: spec.Name, Arguments: args}
 	params.SetProgressToken(token)
-	type answer struct {
-		res *mcp.CallToolResult
-		err error
-	}
-	got := make(chan answer, 1)
-	go func() {
-		res, err := l.session.CallTool(sent, params)
-		got <- answer{res, err}
-	}()
-	select {
-	case a := <-got:
-		return l.answered(ctx, spec, a.res, c.get(), a.err)
-	case <-ctx.Done():
-	}
-	// The SDK tells the server that the call is given up; an answer that came
-	// at the last moment still counts.
-	select {
-	case a := <-got:
-		return l.answered(ctx, spec, a.res, c.get(), a.err)
-	case <-time.After(farewell / 4):
-		return l.answered(ctx, spec, nil, nil, ctx.Err())
-	}
+	res, err := l.session.CallTool(sent, params)
+	return l.answered(ctx, spec, res, c.get(), err)
 }
 
 // farewell is how long what belongs to a finished call may live on.

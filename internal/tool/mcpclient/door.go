@@ -11,6 +11,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -175,16 +176,47 @@ func askedBy(req *http.Request) asked {
 		return a
 	}
 	defer body.Close()
-	data, err := io.ReadAll(body)
-	if err != nil {
+	var head [128]byte // where the SDK writes both
+	n, err := io.ReadFull(body, head[:])
+	if id, method, ok := callHead(head[:n]); ok {
+		a.id, a.call, a.method = id, true, method
 		return a
 	}
-	if m, err := jsonrpc.DecodeMessage(data); err == nil {
+	rest := []byte(nil)
+	if err == nil {
+		if rest, err = io.ReadAll(body); err != nil {
+			return a
+		}
+	}
+	if m, err := decode(append(head[:n:n], rest...)); err == nil {
 		if r, ok := m.(*jsonrpc.Request); ok {
 			a.id, a.call, a.method = r.ID, r.IsCall(), r.Method
 		}
 	}
 	return a
+}
+
+// callHead reads id and method from the beginning of a call as the SDK writes
+// it.
+func callHead(b []byte) (id jsonrpc.ID, method string, ok bool) {
+	rest, ok := bytes.CutPrefix(b, []byte(`{"jsonrpc":"2.0","id":`))
+	if !ok {
+		return id, "", false
+	}
+	number, rest, ok := bytes.Cut(rest, []byte(`,"method":"`))
+	if !ok {
+		return id, "", false
+	}
+	name, _, ok := bytes.Cut(rest, []byte(`"`))
+	if !ok || bytes.ContainsRune(name, '\\') {
+		return id, "", false
+	}
+	n, err := strconv.ParseInt(string(number), 10, 64)
+	if err != nil {
+		return id, "", false
+	}
+	id, err = jsonrpc.MakeID(float64(n))
+	return id, string(name), err == nil
 }
 
 // send sends a request with the user's headers, and once more with headers that
@@ -309,7 +341,7 @@ func (d *door) refused(req *http.Request, res *http.Response, a asked) (*http.Re
 	data, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal))
 	drain(res)
 	var said *jsonrpc.Error
-	if m, err := jsonrpc.DecodeMessage(data); err == nil {
+	if m, err := decode(data); err == nil {
 		if r, ok := m.(*jsonrpc.Response); ok {
 			errors.As(r.Error, &said)
 		}

@@ -18,14 +18,16 @@ import (
 // that hold no message are left out, and one that is too long becomes a failure
 // of the call that the stream answers.
 func (d *door) events(body io.ReadCloser, a asked) io.ReadCloser {
-	return &eventReader{body: body, lines: newLineReader(body, maxMessage), asked: a}
+	return &eventReader{body: body, lines: newLineReader(body, maxMessage, eventBuffer), asked: a}
 }
+
+const eventBuffer = 2 << 10
 
 type eventReader struct {
 	body  io.ReadCloser
 	lines *lineReader
 	asked asked
-	ready []byte // checked, and not read yet
+	ready [][]byte // checked, and not read yet
 	first bool
 	last  string        // id of the last event
 	retry time.Duration // that the server wished for
@@ -40,8 +42,10 @@ func (e *eventReader) Read(b []byte) (int, error) {
 		}
 		e.ready, e.err = e.next()
 	}
-	n := copy(b, e.ready)
-	e.ready = e.ready[n:]
+	n := copy(b, e.ready[0])
+	if e.ready[0] = e.ready[0][n:]; len(e.ready[0]) == 0 {
+		e.ready = e.ready[1:]
+	}
 	return n, nil
 }
 
@@ -49,7 +53,7 @@ func (e *eventReader) Read(b []byte) (int, error) {
 func (e *eventReader) Close() error { return e.body.Close() }
 
 // next gives the next event that is worth passing on, as text.
-func (e *eventReader) next() ([]byte, error) {
+func (e *eventReader) next() ([][]byte, error) {
 	var (
 		head     []byte // id and retry
 		data     []byte
@@ -79,15 +83,14 @@ func (e *eventReader) next() ([]byte, error) {
 		value = bytes.TrimPrefix(value, []byte(" "))
 		switch string(field) {
 		case "data":
-			if has {
-				data = append(data, '\n')
-			}
-			has = true
 			if big = big || l.tooLong || len(data)+len(value) > maxMessage; big {
 				data = nil
-				continue
+			} else if has {
+				data = append(append(data, '\n'), value...)
+			} else {
+				data = value
 			}
-			data = append(data, value...)
+			has = true
 		case "event":
 			name = string(value)
 		case "id":
@@ -107,15 +110,18 @@ func (e *eventReader) next() ([]byte, error) {
 const longestRetry = 30 * time.Second
 
 // event writes one event, or nothing where there is nothing to pass on.
-func (e *eventReader) event(head, data []byte, name string, big bool) []byte {
-	out := head
+func (e *eventReader) event(head, data []byte, name string, big bool) [][]byte {
+	var out [][]byte
+	if len(head) > 0 {
+		out = append(out, head)
+	}
 	switch {
 	case big && e.asked.call:
 		data, _ = jsonrpc.EncodeMessage(failure(e.asked.id, fmt.Sprintf("the answer has more than the %d bytes that are read", maxMessage)))
 	case big, name != "" && name != "message", len(bytes.TrimSpace(data)) == 0:
 		data = nil
 	default:
-		m, err := jsonrpc.DecodeMessage(data)
+		m, err := decode(data)
 		if err != nil {
 			data = nil
 			break
@@ -124,16 +130,18 @@ func (e *eventReader) event(head, data []byte, name string, big bool) []byte {
 			e.asked.catch.put(r.Result)
 		}
 	}
-	for l := range bytes.SplitSeq(data, []byte("\n")) {
+	for l := range bytes.SplitSeq(data, newline) {
 		if len(l) > 0 {
-			out = append(append(append(out, "data: "...), l...), '\n')
+			out = append(out, dataField, l, newline)
 		}
 	}
 	if len(out) == 0 {
 		return nil
 	}
-	return append(out, '\n')
+	return append(out, newline)
 }
+
+var dataField, newline = []byte("data: "), []byte("\n")
 
 // stream opens a stream of notifications, which servers need not offer. The SDK
 // is given one at once that never ends: where the server's ends, it is opened
@@ -171,7 +179,7 @@ func (d *door) feed(req *http.Request, w *io.PipeWriter) {
 			failures++
 		default:
 			failures = 0
-			e := &eventReader{body: res.Body, lines: newLineReader(res.Body, maxMessage)}
+			e := &eventReader{body: res.Body, lines: newLineReader(res.Body, maxMessage, eventBuffer)}
 			_, err := io.Copy(w, e)
 			res.Body.Close()
 			if e.last != "" {

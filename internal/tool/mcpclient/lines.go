@@ -28,8 +28,8 @@ type lineReader struct {
 	max int
 }
 
-func newLineReader(r io.Reader, max int) *lineReader {
-	return &lineReader{bufio.NewReaderSize(r, 64<<10), max}
+func newLineReader(r io.Reader, max, buffer int) *lineReader {
+	return &lineReader{bufio.NewReaderSize(r, buffer), max}
 }
 
 // next gives the next line without its end. A last line that is cut off is given
@@ -49,6 +49,8 @@ func (l *lineReader) next() (line, error) {
 			out.tooLong = true
 			tail = lastBytes(append(bytes.Clone(lastBytes(out.text, endsKept)), part...), endsKept)
 			out.text = bytes.Clone(out.text[:min(len(out.text), endsKept)])
+		case out.text == nil && err == nil:
+			out.text = bytes.Clone(part)
 		default:
 			out.text = append(out.text, part...)
 		}

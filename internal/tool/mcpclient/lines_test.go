@@ -13,7 +13,7 @@ import (
 func TestLinesAreBoundedAndFoundAgain(t *testing.T) {
 	t.Parallel()
 	long := `{"jsonrpc":"2.0","id":7,"result":"` + strings.Repeat("x", 300<<10) + `"}`
-	r := newLineReader(strings.NewReader("a\r\n\n"+long+"\nb\n"+strings.Repeat("y", 100<<10)), 100<<10)
+	r := newLineReader(strings.NewReader("a\r\n\n"+long+"\nb\n"+strings.Repeat("y", 100<<10)), 100<<10, 4<<10)
 	var got []string
 	for {
 		l, err := r.next()
@@ -77,7 +77,7 @@ func FuzzLines(f *testing.F) {
 	f.Add([]byte("\n\n"), 0)
 	f.Fuzz(func(t *testing.T, in []byte, most int) {
 		most = min(max(most, 0), 1<<16)
-		r := newLineReader(bytes.NewReader(in), most)
+		r := newLineReader(bytes.NewReader(in), most, 16)
 		total := 0
 		for {
 			l, err := r.next()
@@ -106,6 +106,32 @@ func FuzzEvents(f *testing.F) {
 		}
 		if len(out) > 0 && !bytes.HasSuffix(out, []byte("\n\n")) {
 			t.Errorf("%q gave an event without an end: %q", in, out)
+		}
+	})
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, s := range []string{`{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","id":"a","error":{"code":-1,"message":"x","data":[]}}`,
+		`{"jsonrpc":"2.0","method":"ping","id":2,"params":null}`, `{"jsonrpc":"2.0","id":1.5,"result":1}`, `{"jsonrpc":"2.0","id":null}`, `{"JSONRPC":"2.0","id":1}`,
+		`{"result":{"a":1},"jsonrpc":"2.0","id":7}`, `{"jsonrpc":"2.0","id":1,"result":1,"error":2}`, `{"result":1,"error":2,"jsonrpc":"2.0","id":1}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		m, err := decode(in)
+		if err != nil {
+			return
+		}
+		if res, ok := m.(*jsonrpc.Response); ok && res.Result != nil {
+			if whole, err := jsonrpc.DecodeMessage(in); err == nil && !bytes.Equal(bytes.TrimSpace(whole.(*jsonrpc.Response).Result), bytes.TrimSpace(res.Result)) {
+				t.Errorf("%q holds the result %s", in, res.Result)
+			}
+		}
+		out, err := jsonrpc.EncodeMessage(m)
+		if err != nil {
+			return
+		}
+		if _, err := jsonrpc.DecodeMessage(out); err != nil {
+			t.Errorf("%q passes as %s, which the SDK refuses: %v", in, out, err)
 		}
 	})
 }

@@ -16,9 +16,9 @@ import (
 
 // wireResult is what a server answers to a call.
 type wireResult struct {
-	Content    []json.RawMessage `json:"content"`
-	Structured json.RawMessage   `json:"structuredContent"`
-	IsError    bool              `json:"isError"`
+	Content    []wireContent   `json:"content"`
+	Structured json.RawMessage `json:"structuredContent"`
+	IsError    bool            `json:"isError"`
 }
 
 // wireContent is one piece of content, of any kind.
@@ -47,8 +47,8 @@ func result(spec described, raw json.RawMessage, res *mcp.CallToolResult) (tool.
 	if raw == nil {
 		raw = encoded(res)
 	}
-	var w wireResult
-	if err := json.Unmarshal(raw, &w); err != nil {
+	w, err := readResult(raw)
+	if err != nil {
 		return tool.Result{}, fmt.Errorf("the answer cannot be read: %w", err)
 	}
 	if res == nil && w.Content == nil && blank(w.Structured) {
@@ -56,8 +56,8 @@ func result(spec described, raw json.RawMessage, res *mcp.CallToolResult) (tool.
 	}
 	out := tool.Result{IsError: w.IsError, Untrusted: !spec.closed}
 	var parts []string
-	for _, one := range w.Content {
-		if text := readContent(one).text(); text != "" {
+	for _, c := range w.Content {
+		if text := c.text(); text != "" {
 			parts = append(parts, text)
 		}
 	}
@@ -69,6 +69,28 @@ func result(spec described, raw json.RawMessage, res *mcp.CallToolResult) (tool.
 	}
 	out.Text = strings.Join(parts, "\n")
 	return out, nil
+}
+
+// readResult reads an answer whole, or piece by piece where a piece has a shape
+// of its own.
+func readResult(raw json.RawMessage) (wireResult, error) {
+	var w wireResult
+	if json.Unmarshal(raw, &w) == nil {
+		return w, nil
+	}
+	var loose struct {
+		Content    []json.RawMessage `json:"content"`
+		Structured json.RawMessage   `json:"structuredContent"`
+		IsError    bool              `json:"isError"`
+	}
+	if err := json.Unmarshal(raw, &loose); err != nil {
+		return w, err
+	}
+	w = wireResult{Structured: loose.Structured, IsError: loose.IsError}
+	for _, one := range loose.Content {
+		w.Content = append(w.Content, readContent(one))
+	}
+	return w, nil
 }
 
 // readContent reads a piece of content; of one in an unknown shape, its kind.

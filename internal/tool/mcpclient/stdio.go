@@ -183,7 +183,7 @@ func (p *pipe) end() { p.broken.Do(func() { close(p.eof) }) }
 func (p *pipe) reading() {
 	defer p.end()
 	defer p.proc.Stdout.Close()
-	lines := newLineReader(p.proc.Stdout, p.max)
+	lines := newLineReader(p.proc.Stdout, p.max, 64<<10)
 	for {
 		l, err := lines.next()
 		if err != nil {
@@ -224,7 +224,7 @@ func (p *pipe) receive(m jsonrpc.Message) {
 func messages(text []byte) ([]jsonrpc.Message, error) {
 	switch text[0] {
 	case '{':
-		m, err := jsonrpc.DecodeMessage(text)
+		m, err := decode(text)
 		if err != nil {
 			return nil, err
 		}
@@ -236,7 +236,7 @@ func messages(text []byte) ([]jsonrpc.Message, error) {
 		}
 		var all []jsonrpc.Message
 		for _, part := range parts {
-			m, err := jsonrpc.DecodeMessage(part)
+			m, err := decode(part)
 			if err != nil {
 				return nil, err
 			}
