@@ -29,13 +29,19 @@ const chatLead = `A person talks with you about the workspace that is described 
 
 // ChatOptions are what a conversation needs from whoever leads it.
 type ChatOptions struct {
-	Model   string // "" takes what the settings say
+	Model   string   // "" takes what the settings say
+	Servers []string // whose tools are offered; nil: every server's
 	Approve func(ctx context.Context, q chat.Question) (chat.Leave, error)
 }
 
 // Chat begins a conversation: about the workspace where there is one, else
 // about anything. Close it before the App.
 func (a *App) Chat(ctx context.Context, opt ChatOptions) (*chat.Session, error) {
+	for _, name := range opt.Servers {
+		if _, err := a.servers.builtin(name); err != nil {
+			return nil, err
+		}
+	}
 	tree, dir, err := a.chats(true)
 	if err != nil {
 		return nil, err
@@ -49,7 +55,7 @@ func (a *App) Chat(ctx context.Context, opt ChatOptions) (*chat.Session, error) 
 		system.Tokens += prompt.Estimate(chatLead) + 1
 	}
 	return chat.New(ctx, chat.Config{
-		Tree: tree, Dir: dir, Source: chatSource{a}, System: system,
+		Tree: tree, Dir: dir, Source: chatSource{a, opt.Servers}, System: system,
 		Limits: agent.Limits{
 			ToolCalls: a.Settings.Limits.ToolCalls, Time: a.Settings.Limits.Time, Tokens: a.Settings.Limits.Tokens,
 		},
@@ -106,7 +112,10 @@ func (a *App) chats(create bool) (*durable.Tree, string, error) {
 }
 
 // chatSource gives conversations their model and their tools.
-type chatSource struct{ app *App }
+type chatSource struct {
+	app  *App
+	only []string // servers; nil: all
+}
 
 // Model gives a model by its name, or the one that the settings say for chat.
 func (c chatSource) Model(ctx context.Context, id string) (engine.Chosen, error) {
@@ -134,7 +143,7 @@ func (c chatSource) Models(ctx context.Context) []string {
 	return slices.Compact(names)
 }
 
-// Tools starts every server that is configured or built in, side by side. One
+// Tools starts the servers that are wanted, side by side. One
 // that the user configured and that does not start is told of at once.
 func (c chatSource) Tools(ctx context.Context) ([]tool.Server, []string) {
 	s := c.app.servers
@@ -143,6 +152,9 @@ func (c chatSource) Tools(ctx context.Context) ([]tool.Server, []string) {
 		err     error
 	}
 	names := s.Names()
+	if c.only != nil {
+		names = c.only
+	}
 	all := make([]started, len(names))
 	var wait sync.WaitGroup
 	for i, name := range names {

@@ -28,6 +28,7 @@ type chatFlags struct {
 	list    bool
 	bare    bool
 	json    bool
+	tools   []string
 }
 
 // newest is what --resume without a name means.
@@ -49,6 +50,7 @@ echo "What does stage 2 read?" | towpath chat my-course. Every conversation is
 kept and can be taken up again.`,
 		Example: `  towpath chat
   towpath chat my-course --model ollama/qwen3.5:9b
+  towpath chat --tools search-server,browser-server
   towpath chat --resume`,
 		Args:              cobra.MaximumNArgs(2),
 		ValidArgsFunction: c.atWorkspace,
@@ -64,6 +66,7 @@ kept and can be taken up again.`,
 	fl.StringVar(&f.model, "model", "", "the `MODEL`, such as ollama/qwen3.5:9b")
 	fl.StringVar(&f.resume, "resume", newest, "take up the conversation `ID`, the newest unless named")
 	fl.Lookup("resume").NoOptDefVal = newest
+	fl.StringSliceVar(&f.tools, "tools", nil, "offer the tools of these `SERVERS` alone; none offers none")
 	fl.BoolVar(&f.list, "list", false, "list the conversations that can be resumed")
 	fl.BoolVar(&f.bare, "no-workspace", false, "leave the workspace at the current folder alone")
 	fl.BoolVar(&f.json, "json", false, "print a line of JSON for each event; with --list, print JSON")

@@ -51,12 +51,13 @@ func (u *chatUI) observe(e journal.Event) {
 		}
 		u.waitFor(e.Note)
 	case journal.ModelCall:
-		u.offers = e.Request != nil && e.Request.Tools.Size > 0
-		u.waitFor("waiting for the model")
+		u.asked(e.Request)
 	case journal.ModelReply:
-		u.wipe()
-		u.waits = wait{}
-		u.replied(e.Reply)
+		if !u.nested {
+			u.wipe()
+			u.waits = wait{}
+			u.replied(e.Reply)
+		}
 	case journal.ToolCall:
 		u.called(e.Call)
 	case journal.ToolResult:
@@ -66,6 +67,17 @@ func (u *chatUI) observe(e journal.Event) {
 	case journal.Notice, journal.Warning:
 		u.note(u.style.yellow("note:"), e.Note)
 	}
+}
+
+// asked notes what the call in flight is for.
+func (u *chatUI) asked(r *journal.Request) {
+	u.nested = r != nil && r.Purpose != "turn"
+	if u.nested {
+		u.waitFor(r.Purpose)
+		return
+	}
+	u.offers = r != nil && r.Tools.Size > 0
+	u.waitFor("waiting for the model")
 }
 
 // streamed shows a piece of a reply. What may turn out to be a call that a model
@@ -166,7 +178,12 @@ func (u *chatUI) gave(r *journal.Result) {
 	if f == nil {
 		return
 	}
-	f.result = r
+	const most = 64 << 10
+	kept := *r
+	if len(kept.Structured) > most {
+		kept.Structured = nil // the record has it
+	}
+	f.result = &kept
 	what := "gave " + bytesOf(int64(r.Text.Size))
 	switch {
 	case r.Error != "":

@@ -42,6 +42,7 @@ type chatUI struct {
 	style   style
 	page    *page.Writer
 	offers  bool            // the call in flight offers tools
+	nested  bool            // the call in flight is a tool's own
 	begun   bool            // a reply streams
 	held    strings.Builder // of it, what is not shown yet
 	calls   []*foldedCall
@@ -112,12 +113,17 @@ func (u *chatUI) begin(ctx context.Context, f chatFlags) error {
 	if u.c.attended() && !u.json {
 		approve = u.approve
 	}
+	opt := app.ChatOptions{Approve: approve, Servers: f.tools}
+	if len(f.tools) == 1 && f.tools[0] == "none" {
+		opt.Servers = []string{}
+	}
 	var err error
-	if u.session, err = u.app.Chat(ctx, app.ChatOptions{Approve: approve}); err != nil {
+	if u.session, err = u.app.Chat(ctx, opt); err != nil {
 		return err
 	}
 	if !u.json {
 		u.c.warnings(u.app)
+		u.others(f)
 	}
 	if !f.resumes {
 		return nil
@@ -137,6 +143,23 @@ func (u *chatUI) begin(ctx context.Context, f chatFlags) error {
 		}
 	}
 	return nil
+}
+
+// others says that there are workspaces here which could be meant.
+func (u *chatUI) others(f chatFlags) {
+	if u.app.Workspace != nil || f.bare || !u.screen {
+		return
+	}
+	found, err := app.Discover(u.c.env.Dir)
+	if err != nil || len(found) < 2 {
+		return
+	}
+	const most = 5
+	names := strings.Join(found[:min(len(found), most)], ", ")
+	if len(found) > most {
+		names += ", ..."
+	}
+	u.say(fmt.Sprintf("To talk about a workspace, name it: towpath chat %s (%s).", quoted(found[0]), names))
 }
 
 // show shows an answer that is whole.
