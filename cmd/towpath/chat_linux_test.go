@@ -32,7 +32,7 @@ func TestChatShowsMarkdownWhileItStreams(t *testing.T) {
 		}
 	})
 	x.types("\x04")
-	x.sees("towpath chat --resume takes this conversation up again")
+	x.sees("-chat takes this conversation up again")
 	x.exits(0)
 }
 
@@ -388,5 +388,47 @@ func TestWhatIsTypedMeanwhileComesNext(t *testing.T) {
 	x.ready()
 	if got := s.Chats()[1].Messages; got[len(got)-1].Content != "second" {
 		t.Errorf("the second question is %q", got[len(got)-1].Content)
+	}
+}
+
+// TestTerminalThatCanDoNothing: lines are read as they are, and commands work.
+func TestTerminalThatCanDoNothing(t *testing.T) {
+	t.Parallel()
+	s := fakeserver.New(t, replies(fakeserver.Reply{Text: "An **answer**."}))
+	ses := newSession(t, s.URL)
+	ses.env = append(ses.env, "TERM=dumb")
+	x := ses.start(80, 24, "chat")
+	x.ready()
+	x.types("hi\n")
+	x.sees("An **answer**.\n")
+	x.types("/context\n")
+	x.sees("of 8,192 tokens")
+	x.look(func(s *screen) {
+		if s.cleared > 0 || s.coloured || len(s.odd) > 0 {
+			t.Errorf("it was sent sequences: %d, %v, %q", s.cleared, s.coloured, s.odd)
+		}
+	})
+	x.types("/exit\n")
+	x.exits(0)
+}
+
+// TestChatEndsCleanlyWhenItIsTold: the terminal is given back, and the record is
+// closed.
+func TestChatEndsCleanlyWhenItIsTold(t *testing.T) {
+	t.Parallel()
+	s := fakeserver.New(t, replies(fakeserver.Reply{Text: "Half of ", Stall: true}))
+	ses := newSession(t, s.URL)
+	x := ses.start(80, 24, "chat")
+	x.ready()
+	x.types("go\r")
+	x.sees("Half of")
+	if err := x.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	x.sees("-chat takes this conversation up again")
+	x.exits(130)
+	runs, err := filepath.Glob(filepath.Join(strings.TrimPrefix(ses.env[0], "HOME="), "state", "towpath", "chat", "history", "*", "transcript.md"))
+	if err != nil || len(runs) != 1 {
+		t.Errorf("the record is not closed: %v, %v", runs, err)
 	}
 }

@@ -161,13 +161,18 @@ func (c *cli) listChats(ctx context.Context, f chatFlags) error {
 		fmt.Fprintln(c.env.Err, "there are no conversations yet; start one with towpath chat")
 		return nil
 	}
+	room := 60
+	if isTerminal(c.env.Out) {
+		const others = 52 // columns of what stands before
+		room = min(max(wide(c.env.Out)()-others, 10), room)
+	}
 	rows := [][]string{{"ID", "LAST", "QUESTIONS", "BEGINS WITH"}}
 	for _, p := range all {
 		text := p.Title
 		if p.Problem != "" {
 			text = "cannot be read: " + p.Problem
 		}
-		rows = append(rows, []string{p.ID, p.Last.Local().Format("2006-01-02 15:04"), thousands(p.Turns), clip(oneLine(text), 60)})
+		rows = append(rows, []string{p.ID, p.Last.Local().Format("2006-01-02 15:04"), thousands(p.Turns), clip(oneLine(text), room)})
 	}
 	c.table(rows)
 	return nil

@@ -28,7 +28,7 @@ func TestChatPageListsEveryCommand(t *testing.T) {
 func TestPathsAreNoCommands(t *testing.T) {
 	t.Parallel()
 	u := &chatUI{}
-	for _, text := range []string{"/etc/hosts, what is it?", "/", "/ x", "what is /tools?", "/usr.local", "//help"} {
+	for _, text := range []string{"/etc/hosts, what is it?", "/", "/ x", "what is /tools?", "/usr.local", "//help", "/tools\nand more"} {
 		if got, err := u.command(t.Context(), text); got != question || err != nil {
 			t.Errorf("%q is %v, %v", text, got, err)
 		}

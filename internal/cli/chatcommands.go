@@ -50,7 +50,7 @@ func (u *chatUI) command(ctx context.Context, text string) (outcome, error) {
 		return handled, nil
 	}
 	name, arg, _ := strings.Cut(text, " ")
-	if !strings.HasPrefix(name, "/") || len(name) == 1 || strings.ContainsAny(name[1:], "/.") {
+	if !strings.HasPrefix(name, "/") || len(name) == 1 || strings.Contains(text, "\n") || strings.ContainsAny(name[1:], "/.") {
 		return question, nil
 	}
 	arg = strings.TrimSpace(arg)

@@ -30,6 +30,7 @@ type chatUI struct {
 	session *chat.Session
 	json    bool
 	events  *jsonEvents
+	bare    bool // no workspace is wanted
 	screen  bool // lines are edited, and one may be written over
 	term    *line.Terminal
 	history *line.History
@@ -99,6 +100,7 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // begin makes the session, and takes an earlier one up.
 func (u *chatUI) begin(ctx context.Context, f chatFlags) error {
+	u.bare = f.bare
 	var past chat.Past
 	if f.resumes {
 		all, err := u.app.Chats()
@@ -436,10 +438,13 @@ func (u *chatUI) end(err error) error {
 	}
 	if id != "" && u.screen {
 		where := ""
-		if u.app.Workspace != nil && u.app.Shown != "." {
+		switch {
+		case u.bare:
+			where = " --no-workspace"
+		case u.app.Workspace != nil && u.app.Shown != ".":
 			where = " " + quoted(u.app.Shown)
 		}
-		u.say(u.style.dim("towpath chat" + where + " --resume takes this conversation up again"))
+		u.say(u.style.dim("towpath chat"+where+" --resume "+id), u.style.dim("takes this conversation up again"))
 	}
 	return err
 }
