@@ -372,3 +372,37 @@ func TestServerThatSaysLaterHowSmallItIs(t *testing.T) {
 		t.Errorf("the window is taken for %d", u.Window)
 	}
 }
+
+// TestResultsPushOutWholeQuestions: where results need room within a turn, the
+// oldest questions go with their answers, and what is left of the conversation
+// still alternates, so that no old question is taken for a part of the new one.
+func TestResultsPushOutWholeQuestions(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("many words of an answer ", 20)
+	replies := []fakeserver.Reply{{Text: "first " + long}, {Text: "second " + long}, {Text: "third " + long}}
+	for i := range 4 {
+		replies = append(replies, call("ledger_read", fmt.Sprint(i)))
+	}
+	b := newBench(t, fakeserver.Script{Models: []fakeserver.Model{{Name: "test", Window: 2048}}, Replies: append(replies, fakeserver.Reply{Text: "Done."})})
+	if err := os.WriteFile(b.tools.file, []byte(strings.Repeat("an entry of the ledger\n", 50)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := b.open()
+	for _, q := range []string{"question one", "question two", "question three"} {
+		b.ask(s, q)
+	}
+	if a := b.ask(s, "question four"); a.Text != "Done." {
+		t.Fatalf("the turn ended with %+v", a)
+	}
+	got := b.sent(len(b.server.Chats()))
+	if strings.Contains(got, "question one") || !strings.Contains(got, "user: question four") {
+		t.Errorf("the last call was sent\n%s", got)
+	}
+	before := ""
+	for _, m := range b.server.Chats()[len(b.server.Chats())-1].Messages {
+		if m.Role == "user" && before == "user" || m.Role == "user" && strings.Count(m.Content, "question ") != 1 {
+			t.Errorf("two questions are one: %s", m.Content)
+		}
+		before = m.Role
+	}
+}
