@@ -269,7 +269,7 @@ func (u *chatUI) tick() {
 
 func (u *chatUI) draw() {
 	now := u.c.env.Clock()
-	if u.waits.since.IsZero() || now.Sub(u.waits.since) < time.Second/2 || u.page.Open() || u.pending != nil {
+	if u.reading || u.waits.since.IsZero() || now.Sub(u.waits.since) < time.Second/2 || u.page.Open() || u.pending != nil {
 		return
 	}
 	text := oneLine(u.waits.what) + ", " + short(now.Sub(u.waits.since).Truncate(time.Second/10))

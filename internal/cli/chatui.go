@@ -49,8 +49,10 @@ type chatUI struct {
 	calls   []*foldedCall
 	count   int // calls so far
 	waits   wait
-	quiet   bool      // answers are shown whole, in the end
-	pending chan rune // a question to the person is open
+	reading bool       // a line is being typed
+	later   [][]string // what is to be said after it
+	quiet   bool       // answers are shown whole, in the end
+	pending chan rune  // a question to the person is open
 	stop    chan struct{}
 }
 
@@ -183,6 +185,13 @@ func (u *chatUI) say(parts ...string) {
 }
 
 func (u *chatUI) note(parts ...string) {
+	if u.reading { // a line is being typed: not into the middle of it
+		const most = 100
+		if len(u.later) < most {
+			u.later = append(u.later, parts)
+		}
+		return
+	}
 	u.wipe()
 	if u.json {
 		return
@@ -224,7 +233,9 @@ func (u *chatUI) talk(ctx context.Context) error {
 		p.Style = u.style.bold
 	}
 	for {
+		u.typing(true)
 		text, err := u.term.Read(ctx, p)
+		u.typing(false)
 		switch {
 		case errors.Is(err, line.ErrInterrupt), errors.Is(err, io.EOF):
 			return nil
@@ -245,6 +256,23 @@ func (u *chatUI) talk(ctx context.Context) error {
 		if err := u.turn(ctx, text); err != nil {
 			return err
 		}
+	}
+}
+
+// typing notes whether a line is being typed. What was to be said meanwhile is
+// said after it.
+func (u *chatUI) typing(now bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.wipe()
+	u.waits, u.reading = wait{}, now
+	if now {
+		return
+	}
+	later := u.later
+	u.later = nil
+	for _, parts := range later {
+		u.note(parts...)
 	}
 }
 
