@@ -117,8 +117,6 @@ Work on 02-b.
 
 Use {{item}} and {{unknown}}.
 
-## Output
-
 Reply with the full content of b.md and nothing else: your reply is saved word for word, so put no remarks before or after it and no code fence around it.`
 	if c.System != system {
 		t.Errorf("system text:\n%s\nwant:\n%s", c.System, system)
@@ -166,11 +164,15 @@ func TestAnItemsPromptEndsWithWhatItNeeds(t *testing.T) {
 
 Use {{item}} and {{unknown}}.
 
-## part 2 of 2
+The part to work on, 2 of 2, stands between the lines:
+
+---
 
 ## Two {{n}}
 
 y
+
+---
 
 ## Already covered: do not repeat
 
@@ -185,9 +187,7 @@ Old text.
 
 Too {{n}} short.
 
-## Output
-
-Reply with this part's part of b.md and nothing else: your reply is saved word for word, so put no remarks before or after it and no code fence around it.`
+Do not give the earlier output again. Write a new one in which what it was sent back for is mended. Reply with this part's part of b.md and nothing else: your reply is saved word for word, so put no remarks before or after it and no code fence around it.`
 	if c.User != want {
 		t.Errorf("user text:\n%s\nwant:\n%s", c.User, want)
 	}

@@ -19,7 +19,6 @@ const (
 	headEarlier     = "## Already covered: do not repeat"
 	headRefused     = "## Your earlier output, which was sent back"
 	headReason      = "## Why it was sent back: mend this"
-	headOutput      = "## Output"
 )
 
 // What a chat template adds, in tokens: role and end marks of a message, and
@@ -92,7 +91,6 @@ func (b *builder) render() *Context {
 		user.file(p)
 	}
 	b.renderItem(user)
-	user.own(headOutput)
 	user.own(b.opt.request(b.st, b.values, 1))
 
 	c.Parts = append(append(append(append(c.Parts, b.system...), b.reference...), process), b.working...)
@@ -109,11 +107,13 @@ func (b *builder) render() *Context {
 }
 
 // renderItem writes the item's block, what came before it, and what was sent
-// back.
+// back. The item stands between lines and not under a heading of ours: small
+// models take such a heading over into their reply.
 func (b *builder) renderItem(user *page) {
 	if b.item != nil {
-		user.own(fmt.Sprintf("## %s %d of %d", word(b.st), b.opt.Item.N, max(b.opt.Total, b.opt.Item.N)))
+		user.own(fmt.Sprintf("The %s to work on, %d of %d, stands between the lines:\n\n---", word(b.st), b.opt.Item.N, max(b.opt.Total, b.opt.Item.N)))
 		user.block(b.item.Text, b.item.Tokens)
+		user.own("---")
 	}
 	if len(b.opt.Earlier) > 0 {
 		var list strings.Builder
@@ -191,6 +191,9 @@ func (o Options) request(st *workspace.Stage, values map[string]string, n int) s
 	start := "Reply with "
 	if len(st.Contract.Tools) > 0 {
 		start = "When your work with the tools is done, reply with "
+	}
+	if o.Rejection != nil {
+		start = "Do not give the earlier output again. Write a new one in which what it was sent back for is mended. " + start
 	}
 	if len(outputs) == 0 {
 		return start + "the result" + onlyThat
