@@ -199,7 +199,7 @@ func (u *chatUI) note(parts ...string) {
 	if u.page.Open() {
 		_ = u.page.End() // see show
 	}
-	s := cleanKeepStyle(strings.Join(parts, " "))
+	s := u.style.safe(strings.Join(parts, " "))
 	if u.screen && !u.c.plain {
 		s = wrap(s, u.width())
 	}

@@ -31,7 +31,7 @@ func (c *cli) ending(a *app.App, e journal.Exited) string {
 	}{{"review gate:", st.yellow}, {"every stage is done", st.green}} {
 		text = strings.Replace(text, lead.text, lead.style(lead.text), 1)
 	}
-	return cleanKeepStyle(text)
+	return c.outStyle().safe(text)
 }
 
 // typed gives commands in a text the workspace that they are about, where it is

@@ -136,7 +136,7 @@ func (c *cli) diffCommand() *cobra.Command {
 			fmt.Fprintln(c.env.Err, "nothing was changed since the model wrote it")
 			return nil
 		}
-		fmt.Fprint(c.env.Out, d)
+		c.printRaw(c.env.Out, d)
 		return nil
 	})
 }
@@ -152,5 +152,5 @@ func (c *cli) sayDecision(a *app.App, what, stage string, d journal.Decided) {
 	if d.Answer != "" {
 		s += ": " + d.Answer
 	}
-	fmt.Fprintf(c.env.Out, "%s\n", s)
+	c.print(c.env.Out, "%s\n", s)
 }

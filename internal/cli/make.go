@@ -41,8 +41,8 @@ Templates:
 				}
 				return usageError{err}
 			}
-			fmt.Fprintf(c.env.Out, "wrote the workspace %s\n", dir)
-			fmt.Fprintf(c.env.Err, "\nput your own idea into %s, then:\n  towpath run%s\n",
+			c.print(c.env.Out, "wrote the workspace %s\n", dir)
+			c.print(c.env.Err, "\nput your own idea into %s, then:\n  towpath run%s\n",
 				filepath.Join(dir, "pipeline", firstStage(template), "input.md"), arg(dir))
 			return nil
 		},
@@ -86,7 +86,7 @@ input.md.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(c.env.Out, "wrote the workspace %s, %s\n", args[0], plural(n, "file"))
+			c.print(c.env.Out, "wrote the workspace %s, %s\n", args[0], plural(n, "file"))
 			return nil
 		},
 	}

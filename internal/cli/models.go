@@ -62,7 +62,7 @@ func (c *cli) printModels(list app.ModelList) {
 		fmt.Fprintln(c.env.Err, clean(n))
 	}
 	if list.Default != "" {
-		fmt.Fprintf(c.env.Err, "a run uses %s unless told otherwise: --model, TOWPATH_MODEL, or model in towpath.toml\n", list.Default)
+		c.print(c.env.Err, "a run uses %s unless told otherwise: --model, TOWPATH_MODEL, or model in towpath.toml\n", list.Default)
 	} else {
 		fmt.Fprintf(c.env.Err, "no model can be used yet: start Ollama, or run towpath models pull %s\n", local.DefaultModel)
 	}

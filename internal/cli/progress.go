@@ -261,10 +261,10 @@ func (p *progress) draw() {
 			return
 		}
 		p.beat = now
-		fmt.Fprintf(p.w, "%s %s\n", p.place(), p.status(now))
+		p.line("%s %s", p.place(), p.status(now))
 		return
 	}
-	s := clip(p.stage+" "+p.status(now), p.wide()-1)
+	s := clip(oneLine(p.stage+" "+p.status(now)), p.wide()-1)
 	fmt.Fprintf(p.w, "\r\x1b[2K%s", p.style.dim(s))
 	p.drawn = true
 }
@@ -291,7 +291,7 @@ func (p *progress) status(now time.Time) string {
 
 func (p *progress) line(format string, args ...any) {
 	p.wipe()
-	text := strings.TrimSpace(fmt.Sprintf(format, args...))
+	text := strings.TrimSpace(p.style.safe(fmt.Sprintf(format, args...)))
 	if p.tty {
 		text = wrap(text, p.wide())
 	}

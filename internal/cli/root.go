@@ -184,7 +184,7 @@ There is no workspace here. Make one and run it:
 towpath --help lists every command.
 `)
 	case 1:
-		fmt.Fprintf(out, "Workspace: %s\n\n", found[0])
+		c.print(out, "Workspace: %s\n\n", found[0])
 		if err := c.printStatus(cmd.Context(), found[0]); err != nil {
 			return err
 		}
@@ -199,9 +199,9 @@ towpath --help lists every command.
 	default:
 		fmt.Fprint(out, "Workspaces here:\n\n")
 		for _, w := range found {
-			fmt.Fprintf(out, "  %s\n", w)
+			c.print(out, "  %s\n", w)
 		}
-		fmt.Fprintf(out, "\n  towpath status%s\n  towpath run%s\n\ntowpath --help lists every command.\n", arg(found[0]), arg(found[0]))
+		c.print(out, "\n  towpath status%s\n  towpath run%s\n\ntowpath --help lists every command.\n", arg(found[0]), arg(found[0]))
 	}
 	return nil
 }

@@ -115,7 +115,7 @@ func (c *cli) trust(a *app.App, yes, revoke bool) error {
 		fmt.Fprintln(out, "the workspace is trusted as it is")
 		return nil
 	}
-	fmt.Fprintf(out, "%s\n\n", s.Subject.Dir)
+	c.print(out, "%s\n\n", s.Subject.Dir)
 	for _, f := range s.Subject.Files {
 		fmt.Fprintf(out, "  %s  %s\n", f.Hash, clean(f.Path))
 	}

@@ -139,7 +139,7 @@ server. Token counts are estimates.`,
 		case asJSON:
 			return c.printJSON(r)
 		case full:
-			fmt.Fprintf(c.env.Out, "--- system\n%s\n--- user\n%s\n", r.Context.System, r.Context.User)
+			c.printRaw(c.env.Out, "--- system\n"+r.Context.System+"\n--- user\n"+r.Context.User+"\n")
 			return nil
 		}
 		c.printProbe(r)
@@ -166,28 +166,28 @@ func (c *cli) printProbe(r *engine.ProbeResult) {
 		rows = append(rows, []string{fmt.Sprint(int(p.Layer)), name, thousands(p.Bytes), thousands(p.Tokens), ""})
 	}
 	c.table(rows)
-	fmt.Fprintf(out, "\ncontext: about %s tokens\n", thousands(r.Context.Tokens))
+	c.print(out, "\ncontext: about %s tokens\n", thousands(r.Context.Tokens))
 	if len(r.Tools) > 0 {
 		names := make([]string, 0, len(r.Tools))
 		for _, t := range r.Tools {
 			names = append(names, t.Server+"_"+t.Name)
 		}
-		fmt.Fprintf(out, "tools:   %s, about %s tokens\n", strings.Join(names, ", "), thousands(r.ToolTokens))
+		c.print(out, "tools:   %s, about %s tokens\n", strings.Join(names, ", "), thousands(r.ToolTokens))
 	}
 	if len(r.Unknown) > 0 {
-		fmt.Fprintf(out, "tools of these servers are known once they were started: %s\n", strings.Join(r.Unknown, ", "))
+		c.print(out, "tools of these servers are known once they were started: %s\n", strings.Join(r.Unknown, ", "))
 	}
 	if r.Item != nil {
-		fmt.Fprintf(out, "item:    %d of %d, %s (%s)\n", r.Item.N, len(r.Items.Items), clean(r.Item.Title), r.Items.How)
+		c.print(out, "item:    %d of %d, %s (%s)\n", r.Item.N, len(r.Items.Items), r.Item.Title, r.Items.How)
 		for _, it := range r.Items.Items {
-			fmt.Fprintf(out, "         %d. %s\n", it.N, clean(it.Title))
+			c.print(out, "         %d. %s\n", it.N, it.Title)
 		}
 		for _, p := range r.Items.Passed {
-			fmt.Fprintf(out, "         passed over: %s\n", clean(p))
+			c.print(out, "         passed over: %s\n", p)
 		}
 	}
 	if r.Pending != "" {
-		fmt.Fprintf(out, "items:   %s\n", clean(r.Pending))
+		c.print(out, "items:   %s\n", r.Pending)
 	}
 	m := r.Model.ID
 	if m == "" {
@@ -197,7 +197,7 @@ func (c *cli) printProbe(r *engine.ProbeResult) {
 	if r.Model.Window > 0 {
 		window = "window " + thousands(r.Model.Window) + " tokens"
 	}
-	fmt.Fprintf(out, "model:   %s, %s, %s tokens kept for the reply\n", m, window, thousands(r.Reply))
+	c.print(out, "model:   %s, %s, %s tokens kept for the reply\n", m, window, thousands(r.Reply))
 }
 
 func (c *cli) lintCommand() *cobra.Command {
@@ -287,9 +287,9 @@ func (c *cli) graphCommand() *cobra.Command {
 				case asJSON:
 					return c.printJSON(g)
 				case mermaid:
-					fmt.Fprint(c.env.Out, g.Mermaid())
+					c.print(c.env.Out, "%s", g.Mermaid())
 				default:
-					fmt.Fprint(c.env.Out, g.Text())
+					c.print(c.env.Out, "%s", g.Text())
 				}
 				return nil
 			})
@@ -310,8 +310,11 @@ func (c *cli) printJSON(v any) error {
 // table prints rows in columns that fit their widest cell; the last is free.
 func (c *cli) table(rows [][]string) {
 	var widths []int
+	st := c.outStyle()
 	for _, r := range rows {
 		for i, cell := range r {
+			cell = strings.ReplaceAll(st.safe(cell), "\n", " ")
+			r[i] = cell
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
@@ -321,7 +324,6 @@ func (c *cli) table(rows [][]string) {
 	for _, r := range rows {
 		var b strings.Builder
 		for i, cell := range r {
-			cell = cleanKeepStyle(cell)
 			b.WriteString(cell)
 			if i < len(r)-1 {
 				b.WriteString(strings.Repeat(" ", widths[i]-columnsOfText(bare(cell))+2))

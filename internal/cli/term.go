@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -55,10 +56,24 @@ func wide(w io.Writer) func() int {
 	}
 }
 
+// print writes text for people; nothing in it can steer the terminal.
+func (c *cli) print(w io.Writer, format string, args ...any) {
+	_, _ = io.WriteString(w, c.styleOf(w).safe(fmt.Sprintf(format, args...)))
+}
+
+// printRaw writes the bytes of files as they are, but to a terminal only what
+// cannot steer it.
+func (c *cli) printRaw(w io.Writer, text string) {
+	if c.terminal(w) {
+		text = style{}.safe(text)
+	}
+	_, _ = io.WriteString(w, text)
+}
+
 // clean drops control characters, which could steer a terminal.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r != '\t' && (unicode.IsControl(r) || r == '\u202e' || r == '\u2066' || r == '\u2067') {
+		if r != '\t' && (unicode.IsControl(r) || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069') {
 			return -1
 		}
 		return r

@@ -174,11 +174,40 @@ func bare(s string) string {
 	return b.String()
 }
 
-// cleanKeepStyle drops control characters but those of style.
-func cleanKeepStyle(s string) string {
-	parts := strings.Split(s, "\x1b[")
-	for i, p := range parts {
-		parts[i] = clean(p)
+// safe drops what could steer a terminal from text that names, servers and files
+// had a part in. Line ends, tabs and, where it is on, style's own codes stay.
+func (s style) safe(text string) string {
+	var b strings.Builder
+	for text != "" {
+		plain, rest := text, ""
+		if i := strings.IndexByte(text, 0x1b); i >= 0 {
+			plain, rest = text[:i], text[i:]
+		}
+		b.WriteString(cleanLines(plain))
+		code := ""
+		if s.on {
+			code = ownCode(rest)
+		}
+		b.WriteString(code)
+		text = rest[min(max(len(code), 1), len(rest)):]
 	}
-	return strings.Join(parts, "\x1b[")
+	return b.String()
+}
+
+// ownCode is the code of style that text begins with, "" where there is none.
+func ownCode(text string) string {
+	for _, c := range []string{"0", "1", "2", "31", "32", "33"} {
+		if code := "\x1b[" + c + "m"; strings.HasPrefix(text, code) {
+			return code
+		}
+	}
+	return ""
+}
+
+func cleanLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		lines[i] = clean(l)
+	}
+	return strings.Join(lines, "\n")
 }

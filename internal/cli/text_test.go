@@ -129,3 +129,30 @@ func TestLinesBreakAtBlanks(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// TestServersCannotSteerTheTerminal: what a server says of a failure is shown
+// while a run waits, and names are shown in tables; neither moves the cursor,
+// sets the title or colours what follows.
+func TestServersCannotSteerTheTerminal(t *testing.T) {
+	t.Parallel()
+	evil := "\x1b[31mboom\x1b]0;title\x07 \x1b[2J\u009b2J\u202e"
+	for _, tty := range []bool{false, true} {
+		w := newWatch(t, tty)
+		w.typed = same
+		w.observe(journal.Event{Type: journal.Waiting, Stage: "01-" + evil, Note: evil})
+		w.observe(journal.Event{Type: journal.Notice, Stage: "01-" + evil, Note: evil})
+		w.observe(journal.Event{Type: journal.ItemEnded, Stage: "01-" + evil, Ended: &journal.Ended{Error: evil}})
+		got := strings.ReplaceAll(strings.ReplaceAll(w.out.String(), "\r\x1b[2K", ""), "\x1b[2m", "")
+		got = strings.ReplaceAll(got, "\x1b[0m", "")
+		if !strings.Contains(got, "boom") || strings.ContainsAny(got, "\x1b\x07\u009b\u202e") {
+			t.Errorf("terminal %v: shows %q", tty, got)
+		}
+	}
+	if got := (style{}).safe("a" + evil + "\tb\nc"); got != "a[31mboom]0;title [2J2J\tb\nc" {
+		t.Errorf("safe without colours gives %q", got)
+	}
+	on := style{on: true}
+	if got := on.safe(on.bold("x") + "\x1b[8m" + evil); got != "\x1b[1mx\x1b[0m[8m\x1b[31mboom]0;title [2J2J" {
+		t.Errorf("safe with colours gives %q", got)
+	}
+}

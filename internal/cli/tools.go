@@ -37,7 +37,7 @@ them as "server: tool, tool".`,
 				return c.printJSON(list)
 			}
 			for _, s := range list {
-				fmt.Fprintf(c.env.Out, "%s: %s%s\n", s.Server, c.outStyle().bold(clean(s.Name)), params(s.Input))
+				c.print(c.env.Out, "%s: %s%s\n", s.Server, c.outStyle().bold(oneLine(s.Name)), oneLine(params(s.Input)))
 				if about := clean(oneLine(s.Description)); about != "" {
 					fmt.Fprintf(c.env.Out, "    %s\n", about)
 				}
@@ -152,7 +152,7 @@ func (c *cli) printResult(res tool.Result, asJSON bool) error {
 			return err
 		}
 	case res.Text == "" && len(res.Structured) > 0:
-		fmt.Fprintln(c.env.Out, string(res.Structured))
+		c.printRaw(c.env.Out, string(res.Structured)+"\n")
 	default:
 		lines := strings.Split(res.Text, "\n")
 		for i := range lines {
