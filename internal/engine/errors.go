@@ -73,8 +73,12 @@ func failed(mend, format string, args ...any) *Error {
 	return &Error{Code: CodeError, How: HowFailed, Err: fmt.Errorf(format, args...), Mend: mend}
 }
 
-// classify gives any error of a run its kind of end and its exit code.
+// classify gives any error of a run its kind of end and its exit code. What was
+// classified already stays as it is.
 func classify(ctx context.Context, err error) *Error {
+	if e, ok := err.(*Error); ok {
+		return e
+	}
 	var (
 		ours    *Error
 		items   *ItemsError

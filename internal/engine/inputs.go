@@ -79,10 +79,8 @@ func (e *Engine) fits(st *workspace.Stage, c *prompt.Context, tools, reply int, 
 	if info.Window == 0 || c.Tokens+tools+reply <= info.Window {
 		return nil
 	}
-	parts := slices.Clone(c.Parts)
-	slices.SortStableFunc(parts, func(a, b prompt.Part) int { return b.Tokens - a.Tokens })
 	var large []string
-	for _, p := range parts[:min(3, len(parts))] {
+	for _, p := range c.Largest(3) {
 		large = append(large, fmt.Sprintf("%s (about %d tokens)", p.Path, p.Tokens))
 	}
 	what := fmt.Sprintf("about %d tokens of prompt", c.Tokens)

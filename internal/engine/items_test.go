@@ -115,7 +115,10 @@ func TestFinishedItemsAreMadeAnewWhenTheirInputsChanged(t *testing.T) {
 		}
 		return say(drafted(n))
 	})
-	b.mustFail(engine.Options{}, engine.CodeError)
+	err := b.mustFail(engine.Options{}, engine.CodeError)
+	if n := strings.Count(err.Error(), "run the same command"); n != 1 {
+		t.Errorf("the mend is said %d times: %v", n, err)
+	}
 	bad.Store(false)
 	b.write("outline.md", strings.Replace(b.read("outline.md"), "point 1", "another point", 1))
 	before := len(b.server.Chats())
@@ -199,6 +202,25 @@ func itemNumber(r fakeserver.Request) string {
 		}
 	}
 	return "?"
+}
+
+// A title may be what another's number makes: "a-3" beside two that are "a".
+func TestNoTwoItemsShareAFile(t *testing.T) {
+	t.Parallel()
+	files := modules(0, "module in ../../outline.md", "- {{item}}.md -> output/")
+	files["outline.md"] = "## Module: A 3\n\nx\n\n## Module: A\n\ny\n\n## Module: A\n\nz\n"
+	var n atomic.Int32
+	b := newBench(t, files, func(fakeserver.Request) fakeserver.Reply {
+		return say(fmt.Sprintf("Text number %d, long enough.", n.Add(1)))
+	})
+	b.mustRun(engine.Options{}, engine.HowAllDone)
+	texts := map[string]bool{}
+	for _, o := range b.status("01-draft").Outputs {
+		texts[b.read(o)] = true
+	}
+	if len(texts) != 3 {
+		t.Errorf("three items left %d texts in %v", len(texts), b.status("01-draft").Outputs)
+	}
 }
 
 func TestItemFilesHaveSafeNames(t *testing.T) {

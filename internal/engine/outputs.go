@@ -105,8 +105,8 @@ func itemPaths(o workspace.Output, items []workspace.Item) []string {
 	for i, it := range items {
 		slug := workspace.Slug(it.Title)
 		p := fillName(o.Path, i+1, slug)
-		if taken[strings.ToLower(p)] {
-			p = fillName(o.Path, i+1, slug+"-"+strconv.Itoa(i+1))
+		for n := i + 1; taken[strings.ToLower(p)]; n++ {
+			p = fillName(o.Path, i+1, slug+"-"+strconv.Itoa(n))
 		}
 		taken[strings.ToLower(p)] = true
 		paths[i] = p

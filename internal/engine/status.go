@@ -62,6 +62,7 @@ func (e *Engine) statusOf(s *standing, i int, running bool) StageStatus {
 	default:
 		e.openStatus(s, i, &v)
 	}
+	v.Reason = strings.TrimPrefix(v.Reason, v.Stage+": ") // it stands beside the stage's name
 	return v
 }
 

@@ -11,8 +11,8 @@ import (
 	"towpath/internal/workspace"
 )
 
-// product is what a stage's work came to: the text of each target, in their
-// order.
+// product is what work came to: of a stage the text of each target, of one
+// conversation the text of each declared output, in their order.
 type product struct {
 	texts []string
 	cut   string // why a limit cut the work short, "" if none did
@@ -26,8 +26,7 @@ func stageWork(ctx context.Context, r *stageRun) (product, error) {
 	}
 	opt := r.e.promptOptions()
 	opt.Rejection = r.rejection
-	d, err := r.turn(ctx, r.first, opt, 0, r.past)
-	return product{texts: d.texts, cut: d.cut}, err
+	return r.turn(ctx, r.first, opt, 0, r.past)
 }
 
 // context builds what a turn is sent.
@@ -48,42 +47,36 @@ func (r *stageRun) toolTokens() int {
 	return prompt.EstimateTools(tools)
 }
 
-// done is what one conversation gave: a text for each declared output.
-type done struct {
-	texts []string
-	cut   string
-}
-
 // turn has one conversation: the turn for the first output, and one more call
 // for each further output.
-func (r *stageRun) turn(ctx context.Context, c *prompt.Context, opt prompt.Options, item int, past *journal.Past) (done, error) {
+func (r *stageRun) turn(ctx context.Context, c *prompt.Context, opt prompt.Options, item int, past *journal.Past) (product, error) {
 	if err := r.e.fits(r.st, c, r.toolTokens(), replyTokens(r.chosen), r.chosen.Info); err != nil {
-		return done{}, err
+		return product{}, err
 	}
 	limits, err := r.budget.take(r.e.now())
 	if err != nil {
-		return done{}, failed("raise it under Stop, or run the stage again", "%s", err)
+		return product{}, failed("raise it under Stop, or run the stage again", "%s", err)
 	}
 	calls, tokens := 0, 0
 	defer func() { r.budget.give(limits, calls, tokens) }()
 	scope := journal.Scope{Run: r.run, Stage: r.st.Name, Item: item, Of: len(r.items), Purpose: "turn", Past: past}
 	if err := scope.Append(r.contextEvent(c)); err != nil {
-		return done{}, err
+		return product{}, err
 	}
 	t := r.agentTurn(c, limits, scope)
 	out, err := agent.Run(journal.With(ctx, scope), t, messages(c))
 	calls, tokens = out.Calls, out.Tokens
 	if err != nil {
-		return done{}, err
+		return product{}, err
 	}
-	d := done{texts: []string{out.Text}}
+	d := product{texts: []string{out.Text}}
 	d.note(out)
 	for n := 2; n <= len(r.st.Contract.Outputs); n++ {
 		scope.Purpose = "output"
 		more, err := agent.Ask(journal.With(ctx, scope), t, out.Messages, opt.OutputRequest(r.st, n))
 		tokens += more.Tokens
 		if err != nil {
-			return done{}, fmt.Errorf("asking for %s: %w", r.st.Contract.Outputs[n-1].Name, err)
+			return product{}, fmt.Errorf("asking for %s: %w", r.st.Contract.Outputs[n-1].Name, err)
 		}
 		d.texts = append(d.texts, more.Text)
 		d.note(more)
@@ -101,7 +94,7 @@ func messages(c *prompt.Context) []model.Message {
 }
 
 // note keeps the first reason for which a turn was cut short.
-func (d *done) note(out agent.Outcome) {
+func (d *product) note(out agent.Outcome) {
 	if out.Stop == agent.StopAnswered || out.Stop == "" || d.cut != "" {
 		return
 	}
