@@ -34,6 +34,7 @@ type catalog struct {
 	replayed *replay.Model
 
 	mu      sync.Mutex
+	named   *replay.Model // the first recording that was named as a model
 	local   *local.Provider
 	clients map[string]client       // by provider, or by model id where its settings differ
 	slots   map[string]*model.Slots // by provider
@@ -78,6 +79,11 @@ func (c *catalog) seed() string {
 	case c.recorder != nil:
 		return c.recorder.Seed()
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.named != nil {
+		return c.named.Seed()
+	}
 	return ""
 }
 
@@ -109,6 +115,9 @@ func (c *catalog) choose(ctx context.Context, tools bool, names ...string) (engi
 	if c.replayed != nil {
 		info, err := c.replayed.Describe(ctx)
 		return engine.Chosen{Model: model.Journaled(c.replayed, info.ID), Info: info, MaxReply: c.settings.Reply, Seed: c.seed()}, err
+	}
+	if err := c.settings.NeedModel(names...); err != nil {
+		return engine.Chosen{}, err
 	}
 	id, _ := c.settings.ModelFor(names...)
 	if id == "" {
@@ -218,6 +227,9 @@ func (c *catalog) model(id string) (wired, error) {
 		m, err := replay.Open(name)
 		if err != nil {
 			return wired{}, err
+		}
+		if c.named == nil {
+			c.named = m
 		}
 		c.models[id] = wired{model.Journaled(m, id), m}
 		return c.models[id], nil

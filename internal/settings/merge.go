@@ -22,8 +22,8 @@ func (s *Settings) merge(layers []layer, root string) error {
 				return err
 			}
 			if v.rank == rankProject {
-				if s.TrustState != Trusted && needsTrust(v, root) {
-					s.inert(v)
+				if danger := s.needsTrust(v, root); danger != "" && s.TrustState != Trusted {
+					s.inert(v, danger)
 					continue
 				}
 				if low, ok := s.values[name]; ok && low.rank == rankUser {
@@ -78,24 +78,43 @@ func fault(v value, why string) error {
 	return &InputError{Name: v.origin.Name, Why: why}
 }
 
-func needsTrust(v value, root string) bool {
-	switch v.key.Rule {
-	case NeedsTrust:
-		return true
-	case Outside:
-		p := v.data.(string)
-		if real, err := filepath.EvalSymlinks(p); err == nil {
-			p = real
-		}
-		return !within(root, p)
+// needsTrust gives what a workspace's value could do, "" where it needs no
+// trust.
+func (s *Settings) needsTrust(v value, root string) (danger string) {
+	switch {
+	case v.key.Rule == NeedsTrust, v.key.Rule == Outside && leadsOut(v.data.(string), root):
+		return v.key.Danger
+	case v.key.Model:
+		return s.modelDanger(v.data.(string), root)
 	}
-	return false
+	return ""
 }
 
-func (s *Settings) inert(v value) {
+// modelDanger is about models that are files: a stranger's weights are read by
+// native code, and a recording may lie anywhere.
+func (s *Settings) modelDanger(id, root string) string {
+	provider, name, _ := strings.Cut(id, "/")
+	switch {
+	case provider == "local" && strings.HasSuffix(strings.ToLower(name), ".gguf"):
+		return "loads a model's file into a program"
+	case provider == "replay" && leadsOut(s.env.abs(name), root):
+		return "reads a file outside the repository"
+	}
+	return ""
+}
+
+// leadsOut reports whether an absolute path leads out of the repository.
+func leadsOut(p, root string) bool {
+	if real, err := filepath.EvalSymlinks(p); err == nil {
+		p = real
+	}
+	return !within(root, p)
+}
+
+func (s *Settings) inert(v value, danger string) {
 	v.note = "not in force: not trusted"
 	s.beaten = append(s.beaten, v)
-	s.Inert = append(s.Inert, Inert{Key: v.name(), File: v.origin.File, Line: v.origin.Line, Why: v.key.Danger})
+	s.Inert = append(s.Inert, Inert{Key: v.name(), File: v.origin.File, Line: v.origin.Line, Why: danger})
 }
 
 // tighten holds what a workspace's file sets within what the user's file

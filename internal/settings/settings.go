@@ -187,6 +187,23 @@ func (s *Settings) ModelFor(names ...string) (id, origin string) {
 	return s.Model, general.origin.String()
 }
 
+// NeedModel says whether the choice that ModelFor makes waits for trust: then
+// the error is an *UntrustedError.
+func (s *Settings) NeedModel(names ...string) error {
+	if s.values["model"].rank >= rankEnv {
+		return nil
+	}
+	for _, n := range append(slices.Clone(names), "default") {
+		if err := s.Need(keyName([]string{"use", n})); err != nil {
+			return err
+		}
+		if _, ok := s.Use[n]; ok {
+			return nil
+		}
+	}
+	return s.Need("model")
+}
+
 // Params gives what calls to a model are made with: what is set for it, else
 // what is set for all. A flag or a variable comes before both.
 func (s *Settings) Params(id string) Params {

@@ -63,6 +63,50 @@ func TestStrangersFileDoesNoHarm(t *testing.T) {
 	}
 }
 
+// A stranger's weights are read by native code, and a recording may be any file.
+func TestModelThatIsAFileWaitsForTrust(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		file string
+		want string // the inert key, "" where all of it is in force
+	}{
+		{`model = "local/weights.gguf"`, "model"},
+		{`model = "local/../../other/W.GGUF"`, "model"},
+		{`model = "replay//etc/passwd"`, "model"},
+		{"[use]\n\"01-a\" = \"local/weights.gguf\"", "use.01-a"},
+		{`model = "local/qwen2.5-coder-1.5b"`, ""},
+		{`model = "ollama/fine"`, ""},
+	} {
+		p := newPlace(t)
+		p.project(c.file + "\n")
+		s := p.load()
+		err := s.NeedModel("01-a")
+		if c.want == "" {
+			if err != nil || len(s.Inert) != 0 {
+				t.Errorf("%s: %v", c.file, err)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) || len(s.Inert) != 1 || s.Inert[0].Key != c.want {
+			t.Errorf("%s: %v, inert %+v", c.file, err, s.Inert)
+		}
+		if id, _ := s.ModelFor("01-a"); id != "" {
+			t.Errorf("%s: %s is in force", c.file, id)
+		}
+		p.environ = []string{"TOWPATH_MODEL=ollama/mine"}
+		if err := p.load().NeedModel("01-a"); err != nil {
+			t.Errorf("%s: what the user names needs no trust: %v", c.file, err)
+		}
+		p.environ = nil
+		if err := s.Trust(time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.load().NeedModel("01-a"); err != nil {
+			t.Errorf("%s: trusted, and still %v", c.file, err)
+		}
+	}
+}
+
 func TestUsersOwnFileNeedsNoTrust(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
