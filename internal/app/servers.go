@@ -215,9 +215,9 @@ func (s *servers) indexing(done, total int) {
 	s.app.tell(journal.Waiting, fmt.Sprintf("reading the library into its index, %d of %d documents", done, total))
 }
 
-// reader gives the model that extract and summarize read with.
-func (s *servers) reader(ctx context.Context) (model.Model, model.Info, error) {
-	names := []string{browser.ServerName}
+// reader gives the model that a reading tool (extract, summarize) reads with.
+func (s *servers) reader(ctx context.Context, tool string) (model.Model, model.Info, error) {
+	names := []string{browser.ServerName + "." + tool, browser.ServerName}
 	if scope, ok := journal.From(ctx); ok && scope.Stage != "" {
 		names = append(names, scope.Stage)
 	}

@@ -41,9 +41,10 @@ type Fetcher interface {
 // Config is what the server needs.
 type Config struct {
 	Fetcher Fetcher
-	// Models gives the model that extract and summarize read with. It is asked
-	// at each call. nil: those two tools answer with an error that says so.
-	Models func(ctx context.Context) (model.Model, model.Info, error)
+	// Models gives the model that the tool of that name, extract or summarize,
+	// reads with. It is asked at each call. nil: those two tools answer with an
+	// error that says so.
+	Models func(ctx context.Context, tool string) (model.Model, model.Info, error)
 	// Seed makes the fences around documents in prompts reproducible: the id of
 	// the run, or of the recording that is replayed. nil, or an empty answer:
 	// the run that the context's journal scope names.

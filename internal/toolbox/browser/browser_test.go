@@ -67,7 +67,7 @@ func newDesk(t *testing.T, files map[string]string, answer func(fakeserver.Reque
 	t.Cleanup(func() { _ = errors.Join(lib.Close(), r.Close()) })
 	srv := fakeserver.New(t, fakeserver.Script{Models: []fakeserver.Model{{Name: "test", Window: 8192}}, Answer: d.reply})
 	m := ollama.New(ollama.Config{Host: srv.URL}).Model("test")
-	cfg := Config{Fetcher: OfLibrary(lib), Models: func(context.Context) (model.Model, model.Info, error) {
+	cfg := Config{Fetcher: OfLibrary(lib), Models: func(context.Context, string) (model.Model, model.Info, error) {
 		return m, model.Info{ID: "ollama/test", Window: 8192}, nil
 	}}
 	for _, f := range set {
@@ -518,7 +518,7 @@ func TestQuotaIsNotTheModelsToWorkAround(t *testing.T) {
 	t.Parallel()
 	quota := &model.Error{Kind: model.KindQuota, Message: "nothing is left"}
 	d := newDesk(t, map[string]string{"install.md": guide}, say(""), func(c *Config) {
-		c.Models = func(context.Context) (model.Model, model.Info, error) { return nil, model.Info{}, quota }
+		c.Models = func(context.Context, string) (model.Model, model.Info, error) { return nil, model.Info{}, quota }
 	})
 	_, err := d.tools["summarize"].Call(t.Context(), json.RawMessage(`{"url":"install.md"}`))
 	if model.KindOf(err) != model.KindQuota {

@@ -31,7 +31,7 @@ func (s *server) extract(ctx context.Context, in arguments, p view) (string, any
 	if err != nil {
 		return "", nil, err
 	}
-	m, info, err := s.model(ctx)
+	m, info, err := s.model(ctx, "extract")
 	if err != nil {
 		return "", nil, err
 	}

@@ -43,11 +43,12 @@ func (s *server) budgetFor(info model.Info) budget {
 
 var errNoModel = errors.New("there is no model to read the document with: use fetch_snippet or fetch_structure instead")
 
-func (s *server) model(ctx context.Context) (model.Model, model.Info, error) {
+// model gives the model that a tool reads with.
+func (s *server) model(ctx context.Context, tool string) (model.Model, model.Info, error) {
 	if s.cfg.Models == nil {
 		return nil, model.Info{}, errNoModel
 	}
-	m, info, err := s.cfg.Models(ctx)
+	m, info, err := s.cfg.Models(ctx, tool)
 	if err != nil {
 		return nil, model.Info{}, fmt.Errorf("finding the model that reads documents: %w", err)
 	}

@@ -28,7 +28,7 @@ type summary struct {
 // by part. Of a document over the budget it reads what is nearest to the
 // question, and says what share that was.
 func (s *server) summarize(ctx context.Context, in arguments, p view) (string, any, error) {
-	m, info, err := s.model(ctx)
+	m, info, err := s.model(ctx, "summarize")
 	if err != nil {
 		return "", nil, err
 	}
