@@ -147,11 +147,10 @@ type ReplyFault string
 // The faults of replies.
 const (
 	FaultEmpty     ReplyFault = "empty"
-	FaultCut       ReplyFault = "cut"        // by length, also when continued
-	FaultReasoning ReplyFault = "reasoning"  // the reasoning used the whole budget
-	FaultFiltered  ReplyFault = "filtered"   // by the server
-	FaultModel     ReplyFault = "model"      // another model answered
-	FaultPlan      ReplyFault = "plan"       // only says what it would do
-	FaultRequired  ReplyFault = "required"   // a required tool was not used
-	FaultRepeats   ReplyFault = "degenerate" // repeats itself without end
+	FaultCut       ReplyFault = "cut"       // by length, also when continued
+	FaultReasoning ReplyFault = "reasoning" // the reasoning used the whole budget
+	FaultFiltered  ReplyFault = "filtered"  // by the server
+	FaultModel     ReplyFault = "model"     // another model answered
+	FaultPlan      ReplyFault = "plan"      // only says what it would do
+	FaultRequired  ReplyFault = "required"  // a required tool was not used
 )

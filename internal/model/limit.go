@@ -27,10 +27,6 @@ func NewSlots(n int) *Slots {
 // stream that they wait.
 func (s *Slots) Limit(m Model) Model { return &limited{m: m, slots: s} }
 
-// Limit allows at most n calls of m at once. Where several models share an
-// endpoint, give them one NewSlots instead.
-func Limit(m Model, n int) Model { return NewSlots(n).Limit(m) }
-
 type limited struct {
 	m     Model
 	slots *Slots

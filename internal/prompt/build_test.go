@@ -373,7 +373,7 @@ func TestSeveralOutputsAreAskedForOneByOne(t *testing.T) {
 		t.Errorf("the statement is\n%s\nwant\n%s", c.User, want)
 	}
 	want = "Now reply with the full content of b.json (the same as data) and nothing else: your reply is saved word for word, so put no remarks before or after it and no code fence around it."
-	if got := OutputRequest(st, 2); got != want {
+	if got := (Options{}).OutputRequest(st, 2); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

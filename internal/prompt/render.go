@@ -174,10 +174,8 @@ func hashOf(system, user string) string {
 const onlyThat = " and nothing else: your reply is saved word for word, so put no remarks before or after it and no code fence around it."
 
 // OutputRequest is the user message that asks for output n (from 1) of
-// several. The text of Build already asks for output 1.
-func OutputRequest(st *workspace.Stage, n int) string { return Options{}.OutputRequest(st, n) }
-
-// OutputRequest is the function of that name for one item of a for-each.
+// several, of the item in Options where there is one. The text of Build already
+// asks for output 1.
 func (o Options) OutputRequest(st *workspace.Stage, n int) string {
 	if n < 1 || n > len(st.Contract.Outputs) {
 		return "Now reply with the result" + onlyThat

@@ -316,14 +316,6 @@ func TestAFenceInAListItemIsNotCut(t *testing.T) {
 	}
 }
 
-func TestPlaceholdersAreFoundWithTheirLines(t *testing.T) {
-	t.Parallel()
-	got := Placeholders("{{item}} and {{ n }}\n{not} {{}} {{a b}}\n{{мова}}\n")
-	if len(got) != 3 || got[0] != (Placeholder{"item", 1}) || got[1] != (Placeholder{"n", 1}) || got[2] != (Placeholder{"мова", 3}) {
-		t.Errorf("%+v", got)
-	}
-}
-
 func TestSettingsValuesFillPaths(t *testing.T) {
 	t.Parallel()
 	_, st, _ := stageWith(t, "## Inputs\n- {{client}}/brief.md\n- {{other}}/x.md\n## Process\n{{client}}\n## Outputs\n- {{client}}-{{n}}.md -> output/\n", Options{Vars: map[string]string{"client": "acme"}})

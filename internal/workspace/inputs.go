@@ -60,9 +60,8 @@ func (r *reader) inputItems(items []line, g group) []span {
 		if len(it.sub) == 0 {
 			continue
 		}
-		below := g
 		if len(e.refs) == 0 {
-			below = group{e.layer, e.layerSet, e.optional || g.optional}
+			below := group{e.layer, e.layerSet, e.optional || g.optional}
 			taken = append(taken, r.inputItems(it.sub, below)...)
 		}
 		// What stands below a path describes it.

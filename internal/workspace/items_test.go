@@ -162,10 +162,6 @@ func TestSlugsAreNamesOnEverySystem(t *testing.T) {
 	if len(long) > 60 || strings.HasSuffix(long, "-") || !strings.HasPrefix(long, "слово-слово") {
 		t.Errorf("%q has %d bytes", long, len(long))
 	}
-	got := Slugs([]Item{{Title: "Intro"}, {Title: "intro"}, {Title: "INTRO"}, {Title: "intro 2"}})
-	if d := cmp.Diff([]string{"intro", "intro-2", "intro-3", "intro-2-2"}, got); d != "" {
-		t.Error(d)
-	}
 }
 
 func FuzzItems(f *testing.F) {
@@ -182,9 +178,9 @@ func FuzzItems(f *testing.F) {
 			if err == nil && len(l.Items) == 0 {
 				t.Error("no items and no error")
 			}
-			for i, s := range Slugs(l.Items) {
-				if s == "" || len(s) > 70 || strings.ContainsAny(s, "/\\\x00:*?\"<>|") {
-					t.Errorf("%q makes the name %q", l.Items[i].Title, s)
+			for _, it := range l.Items {
+				if s := Slug(it.Title); s == "" || len(s) > 60 || strings.ContainsAny(s, "/\\\x00:*?\"<>|") {
+					t.Errorf("%q makes the name %q", it.Title, s)
 				}
 			}
 		}

@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -65,20 +64,4 @@ func reserved(s string) bool {
 		return true
 	}
 	return len(s) == 4 && (strings.HasPrefix(s, "com") || strings.HasPrefix(s, "lpt")) && s[3] >= '0' && s[3] <= '9'
-}
-
-// Slugs makes a file name of every item's title, in order, no two alike: a
-// later twin gets its number behind it.
-func Slugs(items []Item) []string {
-	out := make([]string, len(items))
-	used := map[string]bool{}
-	for i, it := range items {
-		s := Slug(it.Title)
-		for n := 2; used[s]; n++ {
-			s = Slug(it.Title) + "-" + strconv.Itoa(n)
-		}
-		used[s] = true
-		out[i] = s
-	}
-	return out
 }

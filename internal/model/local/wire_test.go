@@ -3,7 +3,6 @@
 package local
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -112,26 +111,3 @@ func (w *wire) post(ctx context.Context, body any) *http.Response {
 type object = map[string]any
 
 func says(role, text string) object { return object{"role": role, "content": text} }
-
-// searchTool is the tool that the tests offer.
-func searchTool() object {
-	return object{"type": "function", "function": object{
-		"name": "search-server_search", "description": "Search the library.",
-		"parameters": json.RawMessage(`{"type":"object","properties":{"query":{"type":"string"},"max_results":{"type":"integer","minimum":1,"maximum":10}},"required":["query"]}`),
-	}}
-}
-
-// events reads a stream's events and comments.
-func events(t testing.TB, r io.Reader) (data, comments []string) {
-	t.Helper()
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		if s, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
-			data = append(data, s)
-		} else if s, ok := strings.CutPrefix(lines.Text(), ": "); ok {
-			comments = append(comments, s)
-		}
-	}
-	return data, comments
-}
