@@ -106,22 +106,35 @@ func closeAll(list map[string]*mcpclient.Server) {
 }
 
 // try starts servers that a stage cannot do without and sees that they have the
-// tools that its contract names. They are kept for that stage where no other
-// keeps any, since starting some takes long.
+// tools that its contract names; one that was tried for an earlier stage is not
+// started again. They are kept for that stage where no other keeps any, since
+// starting some takes long.
 func (s *servers) try(ctx context.Context, st *workspace.Stage, names []string) error {
 	started := map[string]*mcpclient.Server{}
 	var failed error
 	for _, name := range names {
-		if st == nil || !s.required(st, name) {
+		if !s.required(st, name) {
 			continue
 		}
-		srv, err := s.external(name)
-		if err == nil {
-			started[name] = srv
-			err = s.has(ctx, st, srv)
+		s.mu.Lock()
+		tried, ok := s.tried[name]
+		s.mu.Unlock()
+		if !ok {
+			srv, err := s.external(name)
+			if err == nil {
+				started[name] = srv
+				tried.name = name
+				tried.tools, err = srv.Tools(ctx)
+			}
+			if err != nil {
+				failed = err
+				break
+			}
+			s.mu.Lock()
+			s.tried[name] = tried
+			s.mu.Unlock()
 		}
-		if err != nil {
-			failed = err
+		if failed = has(ctx, st, tried); failed != nil {
 			break
 		}
 	}
@@ -137,6 +150,21 @@ func (s *servers) try(ctx context.Context, st *workspace.Stage, names []string) 
 	return failed
 }
 
+// listed is a server of which only the list of its tools is known.
+type listed struct {
+	name  string
+	tools []tool.Tool
+}
+
+// Name is the server's name.
+func (l listed) Name() string { return l.name }
+
+// Tools are those that were listed.
+func (l listed) Tools(context.Context) ([]tool.Tool, error) { return l.tools, nil }
+
+// Close has nothing to do.
+func (listed) Close() error { return nil }
+
 // required reports whether the stage cannot do without the server.
 func (s *servers) required(st *workspace.Stage, name string) bool {
 	if !s.app.Settings.Servers[name].Optional {
@@ -146,15 +174,12 @@ func (s *servers) required(st *workspace.Stage, name string) bool {
 }
 
 // has looks for the granted tools of one server.
-func (s *servers) has(ctx context.Context, st *workspace.Stage, srv *mcpclient.Server) error {
+func has(ctx context.Context, st *workspace.Stage, srv tool.Server) error {
 	var grants []workspace.ToolGrant
 	for _, g := range st.Contract.Tools {
 		if g.Server == srv.Name() {
 			grants = append(grants, g)
 		}
-	}
-	if err := srv.Start(ctx); err != nil {
-		return err
 	}
 	_, err := tool.Open(ctx, grants, []tool.Server{srv})
 	return err
@@ -203,16 +228,16 @@ func (s *servers) cool(stage string) {
 // listExternal starts every server that is not built in, all at once, and lists
 // its tools.
 func (s *servers) listExternal(ctx context.Context, names []string) (specs map[string][]tool.Spec, errs map[string]error) {
-	type listed struct {
+	type answer struct {
 		name  string
 		specs []tool.Spec
 		err   error
 	}
-	got := make(chan listed)
+	got := make(chan answer)
 	for _, name := range names {
 		go func() {
 			specs, err := s.listOne(ctx, name)
-			got <- listed{name, specs, err}
+			got <- answer{name, specs, err}
 		}()
 	}
 	specs, errs = map[string][]tool.Spec{}, map[string]error{}

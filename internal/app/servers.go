@@ -26,10 +26,13 @@ type servers struct {
 	lib *library.Library
 	run map[string]tool.Server // built-in ones, kept from stage to stage
 
-	warm warm
+	warm  warm
+	tried map[string]listed // servers that were started to see that they can be
 }
 
-func newServers(a *App) *servers { return &servers{app: a, run: map[string]tool.Server{}} }
+func newServers(a *App) *servers {
+	return &servers{app: a, run: map[string]tool.Server{}, tried: map[string]listed{}}
+}
 
 // kept is a built-in server that outlives the stage: it holds what was read in
 // this run.

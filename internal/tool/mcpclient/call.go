@@ -58,6 +58,9 @@ func (l *link) call(ctx context.Context, spec described, args json.RawMessage) (
 	token := l.watch(func(string) { patience.Reset(min(l.server.time.Call, time.Until(most))) })
 	defer l.unwatch(token)
 
+	if len(args) == 0 {
+		args = json.RawMessage("{}")
+	}
 	sent, c := catching(ctx)
 	params := &mcp.CallToolParams{Name: spec.Name, Arguments: args}
 	params.SetProgressToken(token)

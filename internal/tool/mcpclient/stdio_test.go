@@ -378,7 +378,12 @@ func TestClosedServerIsNotStartedAgain(t *testing.T) {
 		_, err := attempt(t.Context(), s, "sleep", `{"ms":60000}`)
 		in <- err
 	}()
-	until(t, "the call", 5*time.Second, func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.link.tokens > 0 })
+	until(t, "the call", 5*time.Second, func() bool {
+		l := s.current()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.tokens > 0
+	})
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
