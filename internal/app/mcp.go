@@ -116,9 +116,7 @@ func (s *servers) try(ctx context.Context, st *workspace.Stage, names []string) 
 		if !s.required(st, name) {
 			continue
 		}
-		s.mu.Lock()
-		tried, ok := s.tried[name]
-		s.mu.Unlock()
+		tried, ok := s.known(name)
 		if !ok {
 			srv, err := s.external(name)
 			if err == nil {
@@ -130,24 +128,40 @@ func (s *servers) try(ctx context.Context, st *workspace.Stage, names []string) 
 				failed = err
 				break
 			}
-			s.mu.Lock()
-			s.tried[name] = tried
-			s.mu.Unlock()
+			s.remember(tried)
 		}
 		if failed = has(ctx, st, tried); failed != nil {
 			break
 		}
 	}
-	s.mu.Lock()
-	keep := failed == nil && s.warm.by == nil && len(started) > 0
-	if keep {
-		s.warm = warm{st.Name, started}
-	}
-	s.mu.Unlock()
-	if !keep {
+	if failed != nil || !s.keepWarm(st.Name, started) {
 		closeAll(started)
 	}
 	return failed
+}
+
+func (s *servers) known(name string) (listed, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l, ok := s.tried[name]
+	return l, ok
+}
+
+func (s *servers) remember(l listed) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tried[l.name] = l
+}
+
+// keepWarm keeps servers for a stage, unless another stage has some.
+func (s *servers) keepWarm(stage string, list map[string]*mcpclient.Server) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.warm.by != nil || len(list) == 0 {
+		return false
+	}
+	s.warm = warm{stage, list}
+	return true
 }
 
 // listed is a server of which only the list of its tools is known.
