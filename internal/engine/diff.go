@@ -38,7 +38,7 @@ func (e *Engine) Diff(stage string) (string, error) {
 			return "", fmt.Errorf("reading the model's version of %s: %w", f.show, err)
 		}
 		text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
-			A: difflib.SplitLines(string(model)), B: difflib.SplitLines(string(f.data)),
+			A: diffLines(string(model)), B: diffLines(string(f.data)),
 			FromFile: out.Kept, ToFile: f.show, Context: 3,
 		})
 		if err != nil {
@@ -47,4 +47,18 @@ func (e *Engine) Diff(stage string) (string, error) {
 		b.WriteString(text)
 	}
 	return b.String(), nil
+}
+
+// diffLines cuts a text into lines as programs that apply a diff want them.
+func diffLines(text string) []string {
+	if text == "" {
+		return nil
+	}
+	lines := strings.SplitAfter(text, "\n")
+	last := len(lines) - 1
+	if lines[last] == "" {
+		return lines[:last]
+	}
+	lines[last] += "\n\\ No newline at end of file\n"
+	return lines
 }

@@ -351,6 +351,22 @@ func TestDiffOfNothingEditedIsEmpty(t *testing.T) {
 	}
 }
 
+// A diff is what programs that apply one take: no line that is not there.
+func TestDiffCanBeApplied(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, two(""), func(fakeserver.Request) fakeserver.Reply { return say("one\ntwo") })
+	b.mustRun(engine.Options{}, engine.HowGate)
+	b.write(scopeOut, "one\ntwo\nthree")
+	diff, err := b.engine().Diff("1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, body, _ := strings.Cut(diff, scopeOut+"\n")
+	if want := "@@ -1,2 +1,3 @@\n one\n two\n+three\n\\ No newline at end of file\n"; body != want {
+		t.Errorf("the diff is\n%swant\n%s", body, want)
+	}
+}
+
 func TestStatusTellsTheCurrentAttempt(t *testing.T) {
 	t.Parallel()
 	bad := true
