@@ -235,6 +235,9 @@ func TestWholeReplyInAFenceIsUnwrapped(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
+	if got := Unwrap("```json\n[1]\n```", "json"); got != "[1]" {
+		t.Errorf("a language that is given is not taken off: %q", got)
+	}
 }
 
 func FuzzUnwrap(f *testing.F) {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -32,12 +33,13 @@ func fenceOf(line string) (fence, bool) {
 
 // Unwrap takes off a code fence that a model put around its whole reply: one
 // marked markdown or md, or one without a language whose content begins with a
-// heading. A block of any other language is the result itself and stays. Fences
-// inside are left alone. Unwrapping twice changes nothing.
-func Unwrap(text string) string {
+// heading, or one whose language is among those that are given ("" for none). A
+// block of any other language is the result itself and stays. Fences inside are
+// left alone. Unwrapping twice changes nothing.
+func Unwrap(text string, languages ...string) string {
 	text = strings.TrimSpace(strings.TrimPrefix(text, "\ufeff"))
 	for {
-		inner, ok := unwrapOnce(text)
+		inner, ok := unwrapOnce(text, languages)
 		if !ok {
 			return text
 		}
@@ -45,7 +47,7 @@ func Unwrap(text string) string {
 	}
 }
 
-func unwrapOnce(text string) (string, bool) {
+func unwrapOnce(text string, languages []string) (string, bool) {
 	lines := strings.Split(text, "\n")
 	if len(lines) < 2 {
 		return "", false
@@ -56,12 +58,9 @@ func unwrapOnce(text string) (string, bool) {
 		return "", false
 	}
 	body := lines[1 : len(lines)-1]
-	switch strings.ToLower(outer.info) {
-	case "markdown", "md":
-	case "":
-		if !headed(body) {
-			return "", false
-		}
+	switch language := strings.ToLower(outer.info); {
+	case language == "markdown", language == "md", slices.Contains(languages, language):
+	case language == "" && headed(body):
 	default:
 		return "", false
 	}

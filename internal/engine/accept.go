@@ -2,9 +2,11 @@ package engine
 
 import (
 	"fmt"
+	"path"
 	"strings"
 	"unicode"
 
+	"towpath/internal/agent"
 	"towpath/internal/workspace"
 )
 
@@ -38,6 +40,33 @@ func tidy(text string) string {
 		return ""
 	}
 	return text + "\n"
+}
+
+// unfenced takes off a code fence around a whole result: one without a language,
+// or of the language that the file is in by its name. A block of another
+// language is a result of its own, such as a program in a Markdown file.
+func unfenced(name, text string) string {
+	ext := strings.TrimPrefix(strings.ToLower(path.Ext(name)), ".")
+	languages := []string{"", ext}
+	switch ext {
+	case "txt":
+		languages = append(languages, "text", "plaintext")
+	case "yml":
+		languages = append(languages, "yaml")
+	case "yaml":
+		languages = append(languages, "yml")
+	case "py":
+		languages = append(languages, "python", "python3")
+	case "js":
+		languages = append(languages, "javascript")
+	case "ts":
+		languages = append(languages, "typescript")
+	case "sh":
+		languages = append(languages, "bash", "shell")
+	case "go":
+		languages = append(languages, "golang")
+	}
+	return agent.Unwrap(text, languages...)
 }
 
 // join puts the pieces of one output together, in the order of the source,

@@ -351,6 +351,24 @@ func TestDiffOfNothingEditedIsEmpty(t *testing.T) {
 	}
 }
 
+func TestWholeResultInAFenceIsUnwrapped(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, reply, want string }{
+		{"list.md", "```\n1. one\n2. two\n```", "1. one\n2. two\n"},
+		{"data.json", "```json\n{\"a\": 1}\n```", "{\"a\": 1}\n"},
+		{"tool.py", "```python\nprint(1)\n```", "print(1)\n"},
+		{"notes.md", "```python\nprint(1)\n```", "```python\nprint(1)\n```\n"},
+		{"inner.md", "text\n```\nx\n```", "text\n```\nx\n```\n"},
+	} {
+		files := map[string]string{"pipeline/01-a/CONTEXT.md": "## Process\nGo.\n\n## Outputs\n- " + c.name + " -> output/\n"}
+		b := newBench(t, files, func(fakeserver.Request) fakeserver.Reply { return say(c.reply) })
+		b.mustRun(engine.Options{}, engine.HowAllDone)
+		if got := b.read("pipeline/01-a/output/" + c.name); got != c.want {
+			t.Errorf("%s holds %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
 // A diff is what programs that apply one take: no line that is not there.
 func TestDiffCanBeApplied(t *testing.T) {
 	t.Parallel()

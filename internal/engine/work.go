@@ -69,16 +69,17 @@ func (r *stageRun) turn(ctx context.Context, c *prompt.Context, opt prompt.Optio
 	if err != nil {
 		return product{}, err
 	}
-	d := product{texts: []string{out.Text}}
+	outputs := r.st.Contract.Outputs
+	d := product{texts: []string{unfenced(outputs[0].Name, out.Text)}}
 	d.note(out)
-	for n := 2; n <= len(r.st.Contract.Outputs); n++ {
+	for n := 2; n <= len(outputs); n++ {
 		scope.Purpose = "output"
 		more, err := agent.Ask(journal.With(ctx, scope), t, out.Messages, opt.OutputRequest(r.st, n))
 		tokens += more.Tokens
 		if err != nil {
-			return product{}, fmt.Errorf("asking for %s: %w", r.st.Contract.Outputs[n-1].Name, err)
+			return product{}, fmt.Errorf("asking for %s: %w", outputs[n-1].Name, err)
 		}
-		d.texts = append(d.texts, more.Text)
+		d.texts = append(d.texts, unfenced(outputs[n-1].Name, more.Text))
 		d.note(more)
 		out.Messages = more.Messages
 	}
