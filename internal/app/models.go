@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -119,7 +121,10 @@ func (c *catalog) choose(ctx context.Context, tools bool, names ...string) (engi
 	if err := c.settings.NeedModel(names...); err != nil {
 		return engine.Chosen{}, err
 	}
-	id, _ := c.settings.ModelFor(names...)
+	id, origin := c.settings.ModelFor(names...)
+	if c.elsewhere(id, origin) {
+		c.tellOnce(fmt.Sprintf("model %s: named in %s; the workspace's text goes to its server", id, origin))
+	}
 	if id == "" {
 		ch, err := c.choice(ctx, tools)
 		if err != nil {
@@ -129,6 +134,18 @@ func (c *catalog) choose(ctx context.Context, tools bool, names ...string) (engi
 		c.tellOnce(fmt.Sprintf("model %s: %s; set another with --model, TOWPATH_MODEL or model in towpath.toml", ch.id, ch.why))
 	}
 	return c.ready(ctx, id, tools)
+}
+
+// elsewhere reports that a workspace's file, and not the user, chose a model on
+// another machine.
+func (c *catalog) elsewhere(id, origin string) bool {
+	provider, _, _ := strings.Cut(id, "/")
+	at, err := url.Parse(c.settings.Providers[provider].URL)
+	if err != nil || at.Host == "" || c.settings.Project == "" || !strings.HasPrefix(origin, c.settings.Project+":") {
+		return false
+	}
+	ip := net.ParseIP(at.Hostname())
+	return at.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback())
 }
 
 // ready gives the model of that name once its server has said that it is there.

@@ -176,8 +176,7 @@ func (c *Client) info(w wireModel) model.Info {
 // models asks for the list of models.
 func (c *Client) models(ctx context.Context) ([]wireModel, error) {
 	var list struct {
-		Data   []wireModel `json:"data"`
-		Models []wireModel `json:"models"`
+		Data []wireModel `json:"data"`
 	}
 	err := c.end.JSON(ctx, "/models", nil, &list)
 	var refused *endpoint.Refusal
