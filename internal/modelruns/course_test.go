@@ -1,5 +1,3 @@
-//go:build models
-
 package modelruns
 
 import (
@@ -89,30 +87,31 @@ var (
 	module    = regexp.MustCompile(`(?m)^## +(.+?)\s*$`)
 )
 
-// verify holds the parts of a finished course to what they claim to be.
-func (c *course) verify() error {
-	read := func(stage, file string) string {
-		b, _ := os.ReadFile(filepath.Join(c.dir, "pipeline", stage, "output", file))
-		return strings.TrimSpace(string(b))
-	}
-	objectives := read("01-scope", "objectives.md")
-	n := 0
-	for _, line := range strings.Split(objectives, "\n") {
+// output reads what a stage wrote; "" if it did not.
+func (c *course) output(stage, file string) string {
+	b, _ := os.ReadFile(filepath.Join(c.dir, "pipeline", stage, "output", file))
+	return strings.TrimSpace(string(b))
+}
+
+// objectives counts the objectives, each of which has to be a numbered line.
+func (c *course) objectives() (n int, err error) {
+	for _, line := range strings.Split(c.output("01-scope", "objectives.md"), "\n") {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
 		if !objective.MatchString(line) {
-			return fmt.Errorf("objectives.md has a line that is no numbered objective: %q", line)
+			return n, fmt.Errorf("objectives.md has a line that is no numbered objective: %q", line)
 		}
 		n++
 	}
-	if n < 3 || n > 6 {
-		return fmt.Errorf("objectives.md has %d objectives", n)
-	}
-	notes := read("02-research", "notes.md")
-	cited := address.FindAllString(notes, -1)
-	if len(cited) < n {
-		return fmt.Errorf("notes.md cites %d addresses for %d objectives", len(cited), n)
+	return n, nil
+}
+
+// notes holds every address in the notes against the library.
+func (c *course) notes(objectives int) error {
+	cited := address.FindAllString(c.output("02-research", "notes.md"), -1)
+	if len(cited) < objectives {
+		return fmt.Errorf("notes.md cites %d addresses for %d objectives", len(cited), objectives)
 	}
 	for _, a := range cited {
 		name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimRight(a, "."), "library:"), "#")
@@ -120,11 +119,26 @@ func (c *course) verify() error {
 			return fmt.Errorf("notes.md cites %s, which the library does not have", a)
 		}
 	}
-	outline := module.FindAllStringSubmatch(read("03-outline", "outline.md"), -1)
+	return nil
+}
+
+// verify holds the parts of a finished course to what they claim to be.
+func (c *course) verify() error {
+	n, err := c.objectives()
+	if err != nil {
+		return err
+	}
+	if n < 3 || n > 6 {
+		return fmt.Errorf("objectives.md has %d objectives", n)
+	}
+	if err := c.notes(n); err != nil {
+		return err
+	}
+	outline := module.FindAllStringSubmatch(c.output("03-outline", "outline.md"), -1)
 	if len(outline) < 2 {
 		return fmt.Errorf("outline.md has %d modules", len(outline))
 	}
-	draft := module.FindAllStringSubmatch(read("04-draft", "draft.md"), -1)
+	draft := module.FindAllStringSubmatch(c.output("04-draft", "draft.md"), -1)
 	if len(draft) < len(outline) {
 		return fmt.Errorf("draft.md has %d sections for %d modules", len(draft), len(outline))
 	}
@@ -178,7 +192,45 @@ func (c *course) complete(t *testing.T, bin string, args ...string) {
 	t.Logf("complete in %s", time.Since(start).Round(time.Second))
 }
 
-func TestCourseThroughTheLocalModel(t *testing.T) {
+// TestTwoStagesAndTwoItemsOnTheRealModel is the short form of the slow suites:
+// the course's first stage makes two objectives, and its second searches, reads
+// and writes notes for both.
+func TestTwoStagesAndTwoItemsOnTheRealModel(t *testing.T) {
 	bin := program(t)
-	newCourse(t, bin).complete(t, bin, "--model", "local/qwen2.5-coder-1.5b")
+	c := newCourse(t, bin)
+	c.rewrite(t, "pipeline/01-scope/CONTEXT.md", "\n3. Third objective\n4. Fourth objective", "", "exactly four", "exactly two", "The four must differ", "The two must differ")
+	last, err := c.run(t, bin, "--until", "2", "--model", "local/qwen2.5-coder-1.5b")
+	if err != nil {
+		t.Fatalf("%v; the last event was %v", err, last)
+	}
+	n, err := c.objectives()
+	if err != nil || n != 2 {
+		t.Fatalf("%d objectives, want 2: %v", n, err)
+	}
+	if err := c.notes(n); err != nil {
+		t.Fatal(err)
+	}
+	for _, stage := range []string{"03-outline", "04-draft"} {
+		if entries, _ := os.ReadDir(filepath.Join(c.dir, "pipeline", stage, "output")); len(entries) > 0 {
+			t.Errorf("%s ran beyond --until", stage)
+		}
+	}
+}
+
+// rewrite replaces pairs of old and new text in a file of the workspace.
+func (c *course) rewrite(t *testing.T, name string, pairs ...string) {
+	t.Helper()
+	p := filepath.Join(c.dir, filepath.FromSlash(name))
+	b, err := os.ReadFile(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(pairs); i += 2 {
+		if !strings.Contains(string(b), pairs[i]) {
+			t.Fatalf("%s does not hold %q", name, pairs[i])
+		}
+	}
+	if err := os.WriteFile(p, []byte(strings.NewReplacer(pairs...).Replace(string(b))), 0o666); err != nil {
+		t.Fatal(err)
+	}
 }
