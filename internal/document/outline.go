@@ -8,7 +8,9 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
 
 	"towpath/internal/markdown"
 )
@@ -114,9 +116,17 @@ type Link struct {
 // Images are none.
 func Links(md string) []Link {
 	src := []byte(md)
-	parser := goldmark.New(goldmark.WithExtensions(extension.GFM)).Parser()
+	syntax := goldmark.New(
+		goldmark.WithParser(parser.NewParser(
+			parser.WithBlockParsers(markdown.BlockParsers()...),
+			parser.WithInlineParsers(parser.DefaultInlineParsers()...),
+			parser.WithParagraphTransformers(append(parser.DefaultParagraphTransformers(), util.Prioritized(markdown.NewTables(), 200))...),
+			parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)),
+		)),
+		goldmark.WithExtensions(extension.Linkify, extension.Strikethrough, extension.TaskList),
+	).Parser()
 	var out []Link
-	_ = ast.Walk(parser.Parse(text.NewReader(src)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+	_ = ast.Walk(syntax.Parse(text.NewReader(src)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
 			return ast.WalkContinue, nil
 		}
