@@ -264,3 +264,15 @@ func FuzzPlans(f *testing.F) {
 		}
 	})
 }
+
+// TestInvisibleReplyIsEmpty: a zero-width space and a byte order mark are no
+// result, though they are no white space either.
+func TestInvisibleReplyIsEmpty(t *testing.T) {
+	t.Parallel()
+	for _, nothing := range []string{" \n\u200b\ufeff", "\u2060\x00", "```markdown\n\u200b\n```"} {
+		out, err := Run(t.Context(), Turn{Model: play(t, says(nothing), says("the notes"))}, task())
+		if err != nil || out.Text != "the notes" {
+			t.Errorf("%q: outcome %+v, error %v", nothing, out, err)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"towpath/internal/model"
 )
@@ -12,7 +13,7 @@ import (
 // false when the model was told what is missing and is to be called again.
 func (r *turn) judge(ctx context.Context, reply model.Reply) (done bool, err error) {
 	text := reply.Text
-	empty := strings.TrimSpace(text) == ""
+	empty := blank(text)
 	switch {
 	case reply.Finish == model.FinishFiltered:
 		return false, r.fault(FaultFiltered, reply, "the server filtered the reply", "change the input or take another model")
@@ -31,12 +32,19 @@ func (r *turn) judge(ctx context.Context, reply model.Reply) (done bool, err err
 		return false, r.planned(reply, what)
 	}
 	text = Unwrap(text)
-	if text == "" {
+	if blank(text) {
 		return false, r.empty(reply)
 	}
 	r.out.Text = text
 	r.messages = append(r.messages, model.Message{Role: model.RoleAssistant, Text: text})
 	return true, nil
+}
+
+// blank reports that nothing of a text can be seen.
+func blank(text string) bool {
+	return !strings.ContainsFunc(text, func(c rune) bool {
+		return !unicode.IsSpace(c) && !unicode.IsControl(c) && !unicode.Is(unicode.Cf, c)
+	})
 }
 
 func (r *turn) fault(kind ReplyFault, reply model.Reply, message, mend string) error {
@@ -114,7 +122,7 @@ func (r *turn) goOn(ctx context.Context, text string) (string, error) {
 		return "", err
 	}
 	whole := join(text, reply.Text)
-	if reply.Finish == model.FinishLength || strings.TrimSpace(reply.Text) == "" {
+	if reply.Finish == model.FinishLength || blank(reply.Text) {
 		return "", r.fault(FaultCut, model.Reply{Text: whole},
 			fmt.Sprintf("the reply was cut at %d tokens, and again after it was continued once", r.maxReply),
 			"allow longer replies or ask for less in one stage")
