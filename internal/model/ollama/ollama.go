@@ -185,16 +185,25 @@ func (c *Client) show(ctx context.Context, name string) (shown, error) {
 // trainedWindow reads <architecture>.context_length.
 func trainedWindow(info map[string]any) int {
 	arch, _ := info["general.architecture"].(string)
-	if n, ok := info[arch+".context_length"].(float64); ok {
-		return int(n)
+	if n := tokens(info[arch+".context_length"]); n > 0 {
+		return n
 	}
 	least := 0
 	for k, v := range info {
-		if n, ok := v.(float64); ok && strings.HasSuffix(k, ".context_length") && (least == 0 || int(n) < least) {
-			least = int(n)
+		if n := tokens(v); n > 0 && strings.HasSuffix(k, ".context_length") && (least == 0 || n < least) {
+			least = n
 		}
 	}
 	return least
+}
+
+// tokens is a window as a server states it; 0 is one that cannot be meant, and
+// counts as not stated.
+func tokens(v any) int {
+	if n, ok := v.(float64); ok && n >= 1 && n <= 1<<31-1 {
+		return int(n)
+	}
+	return 0
 }
 
 // Describe says what the model is. The error says that the server does not

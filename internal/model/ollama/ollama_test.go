@@ -393,3 +393,17 @@ func TestBusyServerAndLoadingServerAreToldApart(t *testing.T) {
 	_, err = m.Call(t.Context(), user("Hello"), nil)
 	wantKind(t, err, model.KindOverloaded)
 }
+
+// TestSenselessWindowCountsAsNotStated: a negative window refused every prompt,
+// and one beyond all numbers turned negative.
+func TestSenselessWindowCountsAsNotStated(t *testing.T) {
+	t.Parallel()
+	for _, n := range []any{-5.0, 0.0, 1e30, 0.5, "8192", nil} {
+		if got := trainedWindow(map[string]any{"general.architecture": "x", "x.context_length": n}); got != 0 {
+			t.Errorf("%v gives a window of %d, want 0: not stated", n, got)
+		}
+	}
+	if got := trainedWindow(map[string]any{"general.architecture": "x", "x.context_length": 32768.0, "y.context_length": 1e30}); got != 32768 {
+		t.Errorf("got %d, want 32768", got)
+	}
+}
