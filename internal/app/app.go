@@ -353,6 +353,16 @@ func (a *App) ShownOutput(display string) string {
 	return a.ShownPath(p)
 }
 
+// Has reports whether a path as the engine displays it is there.
+func (a *App) Has(display string) bool {
+	for _, p := range []string{path.Join(a.Dir, display), display} {
+		if _, err := fs.Stat(a.Tree.FS(), p); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
 // oneAtATime lets servers tell what they have to tell while a run goes on.
 func oneAtATime(observe func(journal.Event)) func(journal.Event) {
 	if observe == nil {

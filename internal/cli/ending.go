@@ -81,11 +81,11 @@ func (c *cli) locate(a *app.App, err error) error {
 }
 
 // placed makes "pipeline/01-scope/CONTEXT.md:4: ..." at the head of each line a
-// path that opens from the current folder.
+// path that opens from the current folder. Other words before a colon stay.
 func (c *cli) placed(a *app.App, text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		if m := placeAt.FindStringSubmatch(line); m != nil {
+		if m := placeAt.FindStringSubmatch(line); m != nil && a.Has(m[1]) {
 			lines[i] = a.ShownOutput(m[1]) + strings.TrimPrefix(line, m[1])
 		}
 	}
