@@ -90,13 +90,17 @@ func (s *servers) Check(ctx context.Context, st *workspace.Stage, names []string
 		if err != nil {
 			return err
 		}
-		if b == search.ServerName || b == browser.ServerName {
-			if _, err := s.library(); err != nil {
-				return err
-			}
-		}
 		if b == "" {
 			external = append(external, name)
+			continue
+		}
+		lib, err := s.library()
+		if err != nil {
+			return err
+		}
+		if lib == nil {
+			s.app.models.tellOnce(st.Name + " may search and read, and no library is set: its calls will answer with an error; " +
+				"name a folder of your documents in towpath.toml ([search] library = \"library\"), or with TOWPATH_SEARCH_LIBRARY")
 		}
 	}
 	return s.try(ctx, st, external)
@@ -166,12 +170,18 @@ func (s *servers) server(name string) (tool.Server, error) {
 	if srv, ok := s.run[name]; ok {
 		return srv, nil
 	}
+	var backends []search.Backend
+	cfg := browser.Config{Models: s.reader, Seed: s.seed}
+	if lib != nil { // without one the tools say themselves what is missing
+		backends = append(backends, search.OfLibrary(lib))
+		cfg.Fetcher = browser.OfLibrary(lib)
+	}
 	var srv tool.Server
 	switch b {
 	case search.ServerName:
-		srv = search.NewServer(search.OfLibrary(lib))
+		srv = search.NewServer(backends...)
 	default:
-		srv = browser.NewServer(browser.Config{Fetcher: browser.OfLibrary(lib), Models: s.reader, Seed: s.seed})
+		srv = browser.NewServer(cfg)
 	}
 	if b != name {
 		srv = renamed{srv, name}
@@ -189,7 +199,7 @@ type renamed struct {
 // Name is the user's name for the server.
 func (r renamed) Name() string { return r.name }
 
-// library opens the folder of the user's documents.
+// library opens the folder of the user's documents; nil where none is set.
 func (s *servers) library() (*library.Library, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,7 +211,7 @@ func (s *servers) library() (*library.Library, error) {
 		return nil, err
 	}
 	if set.Search.Library == "" {
-		return nil, refuse("no library is set for search-server and browser-server; name a folder of your documents in towpath.toml: [search] library = \"library\", or with TOWPATH_SEARCH_LIBRARY")
+		return nil, nil
 	}
 	lib, err := library.Open(library.Options{
 		Folder: set.Search.Library, Cache: filepath.Join(s.app.cache, "library"), Reader: s.app.reader,
