@@ -271,6 +271,7 @@ func (a *App) openWorkspace(dir string) (err error) {
 		Limits: agent.Limits{
 			ToolCalls: a.Settings.Limits.ToolCalls, Time: a.Settings.Limits.Time, Tokens: a.Settings.Limits.Tokens,
 		},
+		Most:    a.most(),
 		Reply:   a.models.reply,
 		Result:  a.Settings.Limits.ResultBytes,
 		Secrets: a.models.secrets(), Clock: a.opt.Clock, Observe: a.opt.Observe,
@@ -279,6 +280,20 @@ func (a *App) openWorkspace(dir string) (err error) {
 		Project:  a.project,
 	})
 	return nil
+}
+
+// most are the limits that settings set, and not the defaults: a contract may
+// not go beyond them.
+func (a *App) most() agent.Limits {
+	var l agent.Limits
+	if a.Settings.Configured("limits.tool_calls") {
+		l.ToolCalls = a.Settings.Limits.ToolCalls
+	}
+	if a.Settings.Configured("limits.time") {
+		l.Time = a.Settings.Limits.Time
+	}
+	l.Tokens = a.Settings.Limits.Tokens
+	return l
 }
 
 // project turns a file that is not text into text.

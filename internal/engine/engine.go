@@ -64,6 +64,7 @@ type Config struct {
 	Servers   Servers
 	Vars      map[string]string   // [vars] of the settings
 	Limits    agent.Limits        // of a turn, where the contract says nothing
+	Most      agent.Limits        // of a turn, whatever the contract says; what is 0 is not bounded
 	Result    int                 // the most bytes that a model is shown of one tool result; 0: its window decides
 	Secrets   []string            // values that must not reach the journal or an output
 	Clock     func() time.Time    // nil is time.Now

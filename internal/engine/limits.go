@@ -87,6 +87,7 @@ func parseCount(value string) (int, error) {
 type budget struct {
 	mu       sync.Mutex
 	base     agent.Limits // of one turn, where the stage sets none
+	most     agent.Limits // of one turn, whatever the stage sets
 	limit    stop
 	calls    int // left
 	tokens   int // left
@@ -127,6 +128,9 @@ func (b *budget) take(now time.Time) (agent.Limits, error) {
 			return l, fmt.Errorf("the stage's limit of %s is over", b.limit.time)
 		}
 	}
+	l.ToolCalls = lower(l.ToolCalls, b.most.ToolCalls)
+	l.Tokens = lower(l.Tokens, b.most.Tokens)
+	l.Time = lower(l.Time, b.most.Time)
 	b.calls -= l.ToolCalls * has(b.limit.calls)
 	b.tokens -= l.Tokens * has(b.limit.tokens)
 	b.busy++
@@ -140,6 +144,14 @@ func (b *budget) give(l agent.Limits, calls, tokens int) {
 	b.busy--
 	b.calls += max(l.ToolCalls-calls, 0) * has(b.limit.calls)
 	b.tokens += max(l.Tokens-tokens, 0) * has(b.limit.tokens)
+}
+
+// lower gives the lower of two limits, of which 0 is none.
+func lower[T int | time.Duration](a, b T) T {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
 }
 
 func has(limit int) int {

@@ -81,6 +81,18 @@ func TestBudgetIsReservedBeforeItIsSpent(t *testing.T) {
 	}
 }
 
+// A contract comes with a workspace; what the user allows holds for it too.
+func TestContractCannotLoosenTheUsersLimits(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+	b := newBudget(agent.Limits{ToolCalls: 5, Time: time.Minute}, stop{calls: 100, tokens: 900, time: time.Hour}, 1, now)
+	b.most = agent.Limits{ToolCalls: 5, Time: time.Minute}
+	l, err := b.take(now)
+	if want := (agent.Limits{ToolCalls: 5, Tokens: 900, Time: time.Minute}); err != nil || l != want {
+		t.Errorf("the turn may use %+v, %v; want %+v", l, err, want)
+	}
+}
+
 func TestStagesTimeIsSharedByItsItems(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)

@@ -114,6 +114,7 @@ func (d *drive) prepare(s *standing) (*stageRun, error) {
 		slots = max(f.AtATime, 1)
 	}
 	r.budget = newBudget(d.e.cfg.Limits, limit, slots, d.e.now())
+	r.budget.most = d.e.cfg.Most
 	return r, nil
 }
 
