@@ -17,7 +17,11 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// outFile is the file that w writes to, if it is one.
 func outFile(w io.Writer) (*os.File, bool) {
+	if k, ok := w.(*keeper); ok {
+		w = k.w
+	}
 	f, ok := w.(*os.File)
 	return f, ok
 }

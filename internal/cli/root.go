@@ -61,6 +61,8 @@ func (e usageError) ExitCode() int { return engine.CodeUsage }
 
 // Main runs the command line and gives the exit code.
 func Main(ctx context.Context, args []string, env Env) int {
+	results := &keeper{w: env.Out}
+	env.Out = results
 	c := &cli{env: env, flags: map[string]string{}}
 	root := c.root()
 	root.SetArgs(args)
@@ -68,6 +70,9 @@ func Main(ctx context.Context, args []string, env Env) int {
 	root.SetOut(env.Out)
 	root.SetErr(env.Err)
 	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = results.failed()
+	}
 	if err == nil {
 		return 0
 	}

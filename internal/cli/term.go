@@ -3,8 +3,8 @@ package cli
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
+	"sync"
 	"unicode"
 
 	"golang.org/x/term"
@@ -12,7 +12,7 @@ import (
 
 // terminal reports whether w is a terminal that may be written over.
 func (c *cli) terminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+	f, ok := outFile(w)
 	return ok && !c.plain && c.getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
 }
 
@@ -26,6 +26,34 @@ func (c *cli) errStyle() style { return c.styleOf(c.env.Err) }
 
 func (c *cli) styleOf(w io.Writer) style {
 	return style{on: c.terminal(w) && c.getenv("NO_COLOR") == ""}
+}
+
+// keeper keeps the first error of writing results: a program that could not say
+// them did not do its work.
+type keeper struct {
+	mu  sync.Mutex
+	w   io.Writer
+	err error
+}
+
+func (k *keeper) Write(b []byte) (int, error) {
+	n, err := k.w.Write(b)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err != nil && k.err == nil {
+		k.err = err
+	}
+	return n, err
+}
+
+// failed says that results were lost, nil if none were.
+func (k *keeper) failed() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.err == nil {
+		return nil
+	}
+	return fmt.Errorf("the results could not be written to standard output: %w; files that were made are there, see towpath status", k.err)
 }
 
 // fit breaks text at blanks where it goes to a terminal.
@@ -47,7 +75,7 @@ func (c *cli) beside(column int, text string) string {
 // wide is the width of the terminal at w, in columns.
 func wide(w io.Writer) func() int {
 	return func() int {
-		if f, ok := w.(*os.File); ok {
+		if f, ok := outFile(w); ok {
 			if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
 				return n
 			}

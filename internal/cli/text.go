@@ -196,7 +196,7 @@ func (s style) safe(text string) string {
 
 // ownCode is the code of style that text begins with, "" where there is none.
 func ownCode(text string) string {
-	for _, c := range []string{"0", "1", "2", "31", "32", "33"} {
+	for _, c := range []string{"0", "1", "2", "31", "32", "33", "36"} {
 		if code := "\x1b[" + c + "m"; strings.HasPrefix(text, code) {
 			return code
 		}
