@@ -182,12 +182,17 @@ func syntaxError(file string, err error) error {
 // has been read without error.
 func keyLines(data []byte) map[string]int {
 	lines := map[string]int{}
+	ends := lineEnds(data)
 	var p unstable.Parser
 	p.Reset(data)
 	note := func(path []string, at unstable.Range) {
+		if len(path) > deepestKey {
+			return // no key of the settings is as deep
+		}
 		name := strings.Join(path, "\x00")
 		if _, ok := lines[name]; !ok {
-			lines[name] = p.Shape(at).Start.Line
+			n, _ := slices.BinarySearch(ends, int(at.Offset))
+			lines[name] = n + 1
 		}
 	}
 	var prefix []string
@@ -218,6 +223,20 @@ func keyLines(data []byte) map[string]int {
 		}
 	}
 	return lines
+}
+
+// deepestKey is how many parts of a dotted key have their line noted.
+const deepestKey = 16
+
+// lineEnds gives the offsets of the line ends.
+func lineEnds(data []byte) []int {
+	var ends []int
+	for i, c := range data {
+		if c == '\n' {
+			ends = append(ends, i)
+		}
+	}
+	return ends
 }
 
 type fileReader struct {
