@@ -9,8 +9,11 @@
 package local
 
 import (
+	"errors"
 	"os"
+	account "os/user"
 	"path/filepath"
+	"runtime"
 	"time"
 )
 
@@ -43,14 +46,17 @@ type Config struct {
 }
 
 // DefaultCacheDir gives $TOWPATH_CACHE, or the folder towpath in the user's
-// cache folder.
+// cache folder, which is found without HOME too.
 func DefaultCacheDir() (string, error) {
 	if dir := os.Getenv("TOWPATH_CACHE"); dir != "" {
 		return filepath.Abs(dir)
 	}
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
+	if dir, err := os.UserCacheDir(); err == nil {
+		return filepath.Join(dir, "towpath"), nil
 	}
-	return filepath.Join(dir, "towpath"), nil
+	// Services and scheduled jobs run without HOME.
+	if u, err := account.Current(); err == nil && runtime.GOOS == "linux" && filepath.IsAbs(u.HomeDir) {
+		return filepath.Join(u.HomeDir, ".cache", "towpath"), nil
+	}
+	return "", errors.New("there is no folder for what is cached; set TOWPATH_CACHE to one, or HOME")
 }
