@@ -165,6 +165,9 @@ var bareEnd = pattern("\\s[—–→]\\s|\\s-{1,2}>?\\s|\\s=>\\s|\\s\\(|,\\s|;\\
 // barePath reads a path without marks: the whole text up to a sign that ends
 // it, or else its first word.
 func (r *reader) barePath(s string, labelled bool) (ref, string, bool) {
+	if strings.HasPrefix(s, "/") && !strings.Contains(s, " ") {
+		labelled = true // /etc/passwd alone is meant as a file, and refused as one
+	}
 	end := len(s)
 	if m := bareEnd().FindStringIndex(s); m != nil {
 		end = m[0]
