@@ -102,6 +102,7 @@ type ChecksumError struct {
 	Mend       string
 }
 
+// Error gives both sums and the mend.
 func (e *ChecksumError) Error() string {
 	return fmt.Sprintf("%s has SHA-256 %s and should have %s; %s", e.What, e.Got, e.Want, e.Mend)
 }

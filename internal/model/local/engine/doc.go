@@ -54,6 +54,7 @@ type OverflowError struct {
 	Prompt, Window int // tokens
 }
 
+// Error gives both figures.
 func (e *OverflowError) Error() string {
 	return fmt.Sprintf("the prompt has %d tokens and the window holds %d", e.Prompt, e.Window)
 }
