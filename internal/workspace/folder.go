@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"cmp"
+	"errors"
 	"io/fs"
 	"path"
 	"slices"
@@ -30,6 +31,7 @@ type folder struct {
 	number    int
 	letter    string
 	contract  string // tree path of its CONTEXT.md, links resolved; "" if there is none
+	fault     string // why it cannot be looked into, as the end of a sentence; "" if it can
 }
 
 func (t tree) stageFolders(dir string) []folder {
@@ -45,10 +47,13 @@ func (t tree) stageFolders(dir string) []folder {
 		}
 		p := path.Join(dir, e.Name())
 		real, info, err := t.real(p)
+		if err != nil && e.Type()&fs.ModeSymlink != 0 {
+			out = append(out, folder{name: e.Name(), dir: p, number: n, letter: letter, fault: fault(info, err)})
+		}
 		if err != nil || !info.IsDir() {
 			continue
 		}
-		out = append(out, folder{e.Name(), real, n, letter, t.named(real, "CONTEXT.md")})
+		out = append(out, folder{name: e.Name(), dir: real, number: n, letter: letter, contract: t.named(real, "CONTEXT.md")})
 	}
 	slices.SortFunc(out, func(a, b folder) int {
 		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.letter, b.letter), cmp.Compare(a.name, b.name))
@@ -131,6 +136,43 @@ func (t tree) named(dir, name string) string {
 				return real
 			}
 		}
+	}
+	return ""
+}
+
+// unusable says why what stands in a folder under a file's name is not read, as
+// the end of a sentence; "" if nothing stands there.
+func (t tree) unusable(dir, name string) (file, why string) {
+	entries, err := t.list(dir)
+	if err != nil {
+		return "", ""
+	}
+	for _, e := range entries {
+		if !strings.EqualFold(e.Name(), name) {
+			continue
+		}
+		p := path.Join(dir, e.Name())
+		_, info, err := t.real(p)
+		if why = fault(info, err); why != "" {
+			return p, why
+		}
+	}
+	return "", ""
+}
+
+// fault says why something is no file that can be read, "" if it is one.
+func fault(info fs.FileInfo, err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "is a link to something that is not there"
+	case errors.Is(err, errOutside), errors.Is(err, errLoop):
+		return linkReason(err)
+	case err != nil:
+		return "cannot be read: " + reason(err)
+	case info.IsDir():
+		return "is a folder"
+	case !info.Mode().IsRegular():
+		return "is not a regular file"
 	}
 	return ""
 }

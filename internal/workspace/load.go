@@ -55,6 +55,7 @@ func Load(fsys fs.FS, dir string, opt Options) (*Workspace, error) {
 	for _, p := range []string{w.Identity, w.Routing} {
 		w.checkText(t, p)
 	}
+	w.checkNamed(t, real)
 	l := loader{tree: t, w: w, words: newVocabulary(opt.Synonyms), opt: opt}
 	for _, f := range folders {
 		l.stage(f)
@@ -76,6 +77,16 @@ type loader struct {
 }
 
 func (l *loader) stage(f folder) {
+	if f.fault != "" {
+		l.w.Problems = append(l.w.Problems, Problem{File: f.dir, Severity: Error, Code: "unreadable",
+			Message: "the stage " + f.name + " " + f.fault, Mend: "copy the folder in, or remove the link"})
+		return
+	}
+	if file, why := l.unusable(f.dir, "CONTEXT.md"); f.contract == "" && why != "" {
+		l.w.Problems = append(l.w.Problems, Problem{File: file, Severity: Error, Code: "unreadable",
+			Message: "the contract of " + f.name + " " + why, Mend: "put a file there"})
+		return
+	}
 	if f.contract == "" {
 		l.w.Problems = append(l.w.Problems, Problem{File: f.dir, Severity: Warning, Code: "no-contract",
 			Message: f.name + " has a stage's name and no CONTEXT.md, so it was passed over", Mend: "write its contract, or give the folder a name without a number"})
@@ -115,6 +126,20 @@ func reason(err error) string {
 		return pe.Err.Error()
 	}
 	return err.Error()
+}
+
+// checkNamed tells of a CLAUDE.md, AGENTS.md or CONTEXT.md that stands in the
+// workspace's folder and is not read for what it is.
+func (w *Workspace) checkNamed(t tree, dir string) {
+	for _, name := range []string{"CLAUDE.md", "AGENTS.md", "CONTEXT.md"} {
+		if name == "AGENTS.md" && w.Identity != "" {
+			continue
+		}
+		if file, why := t.unusable(dir, name); why != "" && t.named(dir, name) == "" {
+			w.Problems = append(w.Problems, Problem{File: file, Severity: Warning, Code: "unreadable",
+				Message: "it " + why + ", so no stage is given its text", Mend: "put a file there, or remove it"})
+		}
+	}
 }
 
 // checkText looks at the encoding of a file that every stage reads.
