@@ -262,9 +262,13 @@ type Inert struct {
 }
 
 // Need says whether the key, or anything below it, waits for trust: then the
-// error is an *UntrustedError. A key that is in force or not set needs nothing.
+// error is an *UntrustedError. A key that is in force or not set needs nothing,
+// and neither does one that a flag or a variable sets in place of the file.
 func (s *Settings) Need(key string) error {
 	for _, i := range s.Inert {
+		if s.values[i.Key].rank >= rankEnv {
+			continue
+		}
 		if i.Key == key || below(key, i.Key) {
 			return &UntrustedError{Inert: i, Changed: s.TrustState == TrustChanged}
 		}

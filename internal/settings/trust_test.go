@@ -63,6 +63,20 @@ func TestStrangersFileDoesNoHarm(t *testing.T) {
 	}
 }
 
+func TestWhatTheUserSetsInItsPlaceNeedsNoTrust(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.project("[providers.ollama]\nurl = \"http://evil.example\"\n")
+	if err := p.load().Need("providers.ollama"); err == nil {
+		t.Error("a stranger's address needs no trust")
+	}
+	p.environ = []string{"OLLAMA_HOST=127.0.0.1:4444"}
+	s := p.load()
+	if err := s.Need("providers.ollama"); err != nil || s.Providers["ollama"].URL != "http://127.0.0.1:4444" {
+		t.Errorf("%v, address %s", err, s.Providers["ollama"].URL)
+	}
+}
+
 // A stranger's weights are read by native code, and a recording may be any file.
 func TestModelThatIsAFileWaitsForTrust(t *testing.T) {
 	t.Parallel()
