@@ -29,17 +29,6 @@ type StageRecord struct {
 	Decided   []Event   // the same, as events with their time and run
 }
 
-// Approval gives the last decision about the outputs (approved or rejected),
-// nil if there is none.
-func (s *StageRecord) Approval() *Decided {
-	for i := len(s.Decisions) - 1; i >= 0; i-- {
-		if d := &s.Decisions[i]; d.What == "approved" || d.What == "rejected" {
-			return d
-		}
-	}
-	return nil
-}
-
 // runRecord is one run, read once.
 type runRecord struct {
 	name    string

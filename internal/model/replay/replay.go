@@ -44,9 +44,6 @@ func Open(path string) (*Model, error) {
 // Seed is the seed of the recording, to be used in place of a new one.
 func (m *Model) Seed() string { return m.head.Seed }
 
-// Recorded is what was known of the model that was recorded.
-func (m *Model) Recorded() model.Info { return m.info }
-
 // ID is replay/ and the recording's name.
 func (m *Model) ID() string { return "replay/" + filepath.ToSlash(m.path) }
 

@@ -73,8 +73,8 @@ func TestRecordedCallsAreAnsweredInOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Seed() != "seed-1" || m.Recorded().ID != "local/x" {
-		t.Errorf("seed %q, recorded %+v", m.Seed(), m.Recorded())
+	if m.Seed() != "seed-1" || m.info.ID != "local/x" {
+		t.Errorf("seed %q, recorded %+v", m.Seed(), m.info)
 	}
 	info, err := m.Describe(t.Context())
 	if err != nil || info.ID != m.ID() || info.Window != 4096 || !info.Required || info.URL != "" {
