@@ -85,6 +85,10 @@ func (s *Settings) setGeneral(v value) {
 		s.Search.Library = v.text()
 	case "search.max_results":
 		s.Search.MaxResults = v.whole()
+	case "search.searxng":
+		s.Search.SearXNG = v.text()
+	case "fetch.camofox":
+		s.Fetch.Camofox = v.text()
 	case "write":
 		s.Write = v.list()
 	case "fetch.allow":

@@ -99,11 +99,13 @@ type Limits struct {
 type Search struct {
 	Library    string // absolute path of a folder of documents, "" if none
 	MaxResults int
+	SearXNG    string // address of a SearXNG, whether it runs or not
 }
 
 // Fetch sets what pages may be fetched.
 type Fetch struct {
-	Allow []string // address ranges (CIDR) that are let through though they are private
+	Allow   []string // address ranges (CIDR) that are let through though they are private
+	Camofox string   // address of a camofox-browser, whether it runs or not
 }
 
 // Server is a tool server. One of Builtin, Command and URL is set.

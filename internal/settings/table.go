@@ -63,6 +63,7 @@ const (
 	dangerAddress = "sends the workspace's text to an address"
 	dangerKey     = "says which key is sent to an address"
 	dangerCommand = "starts a program"
+	dangerService = "sends searches and page addresses to an address"
 	day           = 24 * 3600
 )
 
@@ -137,6 +138,8 @@ var keys = sync.OnceValue(func() []Key {
 			Meaning: "A folder of your own documents (Markdown, HTML, text, PDF) that search looks through."},
 		{Name: "search.max_results", Type: Whole, Default: "5", Least: 1, Most: 50,
 			Meaning: "How many results a search gives where the model asks for no number."},
+		{Name: "search.searxng", Type: Text, URL: true, Default: "http://localhost:8090", Rule: NeedsTrust, Danger: dangerService,
+			Meaning: "The address of a SearXNG of your own. `towpath init --services` writes one, `towpath doctor` says whether it is ready."},
 
 		{Name: "servers.*.builtin", Type: Text,
 			Meaning: "The built-in tool server that goes by this name: search-server, browser-server, ..."},
@@ -163,5 +166,7 @@ var keys = sync.OnceValue(func() []Key {
 
 		{Name: "fetch.allow", Type: List, Rule: NeedsTrust, Danger: "lets pages be fetched from private addresses",
 			Meaning: "Address ranges such as 127.0.0.1/32 that may be fetched though they are private."},
+		{Name: "fetch.camofox", Type: Text, URL: true, Default: "http://localhost:9500", Rule: NeedsTrust, Danger: dangerService,
+			Meaning: "The address of a camofox-browser of your own. `towpath init --services` writes one, `towpath doctor` says whether it is ready."},
 	}
 })
