@@ -20,6 +20,8 @@ var (
 	ErrNotRegular = errors.New("it is not a regular file")
 	ErrNotFolder  = errors.New("it is not a folder")
 	ErrInTheWay   = errors.New("something of that name is there already")
+	ErrGit        = errors.New("it lies in a .git folder, whose files can start programs")
+	ErrLink       = errors.New("it is a link, where a file of its own is needed")
 )
 
 // FileError says which file could not be read or written, why, and what to do.
@@ -70,6 +72,10 @@ func (e *FileError) mend() string {
 		return "replace the link by what it should hold"
 	case errors.Is(e.Kind, ErrLeaves):
 		return "name a file inside it"
+	case errors.Is(e.Kind, ErrGit):
+		return "name another place"
+	case errors.Is(e.Kind, ErrLink):
+		return "remove the link"
 	case errors.Is(e.Kind, ErrInTheWay):
 		return "move it away first"
 	}

@@ -102,3 +102,35 @@ func (t *Tree) parent(op, name string) (string, error) {
 	}
 	return path.Join(real, base), nil
 }
+
+// resolveToWrite is resolve for a name that is to be written: nothing in a .git
+// folder ever is, since what stands there (hooks, the name of a pager) starts
+// programs.
+func (t *Tree) resolveToWrite(op, name string) (string, error) {
+	real, err := t.resolve(op, name)
+	if err == nil && inGit(real) {
+		err = &FileError{Op: op, Path: name, Kind: ErrGit}
+	}
+	return real, err
+}
+
+// parentToWrite is parent with the same care.
+func (t *Tree) parentToWrite(op, name string) (string, error) {
+	real, err := t.parent(op, name)
+	if err == nil && inGit(real) {
+		err = &FileError{Op: op, Path: name, Kind: ErrGit}
+	}
+	return real, err
+}
+
+// inGit reports whether a slash path passes through a folder that git takes for
+// its own, by whatever name a file system may know it.
+func inGit(name string) bool {
+	for _, part := range strings.Split(name, "/") {
+		part = strings.TrimRight(part, ". ")
+		if strings.EqualFold(part, ".git") || strings.EqualFold(part, "git~1") {
+			return true
+		}
+	}
+	return false
+}

@@ -68,12 +68,13 @@ func (t *Tree) Lock(dir string) (*Lock, error) {
 }
 
 func (t *Tree) openLock(name string) (*os.File, error) {
-	if err := checkName("lock", name); err != nil {
-		return nil, err
-	}
-	real, err := t.resolve("lock", name)
+	real, err := t.parentToWrite("lock", name)
 	if err != nil {
 		return nil, err
+	}
+	// The lock's file is emptied again and again: what a link leads to must not be.
+	if st, err := t.lstat(real); err == nil && st.Mode()&fs.ModeSymlink != 0 {
+		return nil, &FileError{Op: "lock", Path: name, Kind: ErrLink}
 	}
 	if _, err := t.makeDirs(path.Dir(real)); err != nil {
 		return nil, fileError("lock", name, err)

@@ -55,7 +55,7 @@ func (t *Tree) write(name string, data []byte, flush bool) (folders []string, er
 	if err := checkName("write", name); err != nil {
 		return nil, err
 	}
-	real, err := t.resolve("write", name)
+	real, err := t.resolveToWrite("write", name)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func (t *Tree) MakeDir(name string) error {
 	if err := checkName("make", name); err != nil {
 		return err
 	}
-	real, err := t.resolve("make", name)
+	real, err := t.resolveToWrite("make", name)
 	if err != nil {
 		return err
 	}
@@ -184,11 +184,11 @@ func (t *Tree) makeDirs(dir string) (grown []string, err error) {
 // folders flushed. A link is moved, not what it points to. Something that is
 // there already is never replaced: that is an ErrInTheWay.
 func (t *Tree) Move(from, to string) error {
-	src, err := t.parent("move", from)
+	src, err := t.parentToWrite("move", from)
 	if err != nil {
 		return err
 	}
-	dst, err := t.parent("move", to)
+	dst, err := t.parentToWrite("move", to)
 	if err != nil {
 		return err
 	}
@@ -214,7 +214,7 @@ func (t *Tree) Move(from, to string) error {
 
 // Remove removes a file, a link, or an empty folder, and flushes its folder.
 func (t *Tree) Remove(name string) error {
-	real, err := t.parent("remove", name)
+	real, err := t.parentToWrite("remove", name)
 	if err != nil {
 		return err
 	}
@@ -227,7 +227,7 @@ func (t *Tree) Remove(name string) error {
 // Append opens a new file for appending, with its parents; a file that is
 // there already is an ErrInTheWay. The caller flushes it.
 func (t *Tree) Append(name string) (*os.File, error) {
-	real, err := t.parent("write", name)
+	real, err := t.parentToWrite("write", name)
 	if err != nil {
 		return nil, err
 	}
@@ -247,7 +247,7 @@ func (t *Tree) Append(name string) (*os.File, error) {
 // NewDir makes a folder that must not be there yet (else ErrInTheWay), with
 // its parents. The caller flushes the parents with Sync.
 func (t *Tree) NewDir(name string) error {
-	real, err := t.parent("make", name)
+	real, err := t.parentToWrite("make", name)
 	if err != nil {
 		return err
 	}

@@ -88,13 +88,33 @@ func (e *Engine) targetsOf(st *workspace.Stage, items []workspace.Item, known bo
 // user's settings allow it.
 func (e *Engine) mayWrite(st *workspace.Stage, o workspace.Output) error {
 	if strings.HasPrefix(path.Clean(o.Path), st.OutputDir()+"/") {
-		return nil
+		return e.mayFollow(st, o)
 	}
 	if e.cfg.MayWrite != nil && e.cfg.MayWrite(o.Path) {
 		return nil
 	}
 	return usage("write it to output/, or list it under write in your own settings",
 		"%s:%d: output %s lies outside the stage's output/", e.show(st.Contract.Path), o.Line, o.Name)
+}
+
+// mayFollow refuses an output whose folder is reached through a link that leads
+// out of the stage's own output folder, as it would be refused if the contract
+// named that place.
+func (e *Engine) mayFollow(st *workspace.Stage, o workspace.Output) error {
+	home, err := e.cfg.Tree.Resolve(st.Dir)
+	if err != nil {
+		return fmt.Errorf("looking at stage %s: %w", st.Name, err)
+	}
+	real, err := e.cfg.Tree.Resolve(path.Dir(path.Clean(o.Path)))
+	if err != nil {
+		return fmt.Errorf("looking at output %s: %w", o.Name, err)
+	}
+	own := path.Join(home, path.Base(st.OutputDir()))
+	if real == own || strings.HasPrefix(real, own+"/") || e.cfg.MayWrite != nil && e.cfg.MayWrite(real) {
+		return nil
+	}
+	return usage("replace the link by a folder, or list that place under write in your own settings",
+		"%s:%d: output %s goes through a link to %s, outside the stage's output/", e.show(st.Contract.Path), o.Line, o.Name, e.show(real))
 }
 
 // itemPaths gives the tree path of each item's file. Two titles that make one

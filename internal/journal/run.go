@@ -267,7 +267,9 @@ func (r *Run) store(name, hash string, data []byte) error {
 		if old, rerr := r.tree.ReadFile(name); rerr == nil && durable.Hash(old) == hash {
 			return nil
 		}
-		err = r.tree.WriteLater(name, data)
+		if err = r.tree.Remove(name); err == nil { // a link there goes, not what it leads to
+			err = r.tree.Create(name, data)
+		}
 	}
 	if err == nil {
 		r.pending[name] = true
