@@ -119,7 +119,7 @@ func Links(md string) []Link {
 	syntax := goldmark.New(
 		goldmark.WithParser(parser.NewParser(
 			parser.WithBlockParsers(markdown.BlockParsers()...),
-			parser.WithInlineParsers(parser.DefaultInlineParsers()...),
+			parser.WithInlineParsers(inlineParsers()...),
 			parser.WithParagraphTransformers(append(parser.DefaultParagraphTransformers(), util.Prioritized(markdown.NewTables(), 200))...),
 			parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)),
 		)),
