@@ -25,11 +25,19 @@ func (e *Engine) Approve(stage string) (journal.Decided, error) {
 	})
 }
 
+// mostReason is the longest reason of a rejection, in bytes: it is put into the
+// prompt, where a longer one would leave no room for the rest.
+const mostReason = 8 << 10
+
 // Reject moves the stage's outputs into history. The next run of the stage is
 // given both them and the reason.
 func (e *Engine) Reject(stage, reason string) (journal.Decided, error) {
 	if strings.TrimSpace(reason) == "" {
 		return journal.Decided{}, usage("say why with --reason", "a rejection needs a reason, which the next run is given")
+	}
+	if len(reason) > mostReason {
+		return journal.Decided{}, usage("say it shorter, or write it into a file that the stage reads",
+			"the reason has %d bytes, more than %d, and every further run of the stage would be given it", len(reason), mostReason)
 	}
 	return e.deciding(stage, func(s *standing) (journal.Decided, error) {
 		if len(s.hashes()) == 0 || s.rejected {

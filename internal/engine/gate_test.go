@@ -209,6 +209,21 @@ func TestRejectionNeedsAReason(t *testing.T) {
 	}
 }
 
+// TestReasonThatFillsTheWindowIsRefused: a log that was pasted as the reason
+// left no room for the stage, and a rejection cannot be taken back.
+func TestReasonThatFillsTheWindowIsRefused(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, two(""), echo)
+	b.mustRun(engine.Options{}, engine.HowGate)
+	_, err := b.engine().Reject("01-scope", strings.Repeat("too wide ", 10_000))
+	if engine.ExitCode(err) != engine.CodeUsage || !strings.Contains(err.Error(), "90000 bytes") {
+		t.Errorf("got %v, want a usage error", err)
+	}
+	if !b.exists(scopeOut) {
+		t.Error("the output is gone")
+	}
+}
+
 func TestGoingOnPastAStopGateIsRecordedWithTheEdit(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, two(""), echo)
