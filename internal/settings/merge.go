@@ -2,7 +2,9 @@ package settings
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,13 +18,14 @@ import (
 func (s *Settings) merge(layers []layer, root string) error {
 	s.values = map[string]value{}
 	for _, l := range layers {
+		home := s.homeOnly() // what the layers below say, in whatever order this one is read
 		for name, v := range l {
 			v, err := s.place(v)
 			if err != nil {
 				return err
 			}
 			if v.rank == rankProject {
-				if danger := s.needsTrust(v, root); danger != "" && s.TrustState != Trusted {
+				if danger := s.needsTrust(v, root, home); danger != "" && s.TrustState != Trusted {
 					s.inert(v, danger)
 					continue
 				}
@@ -80,14 +83,44 @@ func fault(v value, why string) error {
 
 // needsTrust gives what a workspace's value could do, "" where it needs no
 // trust.
-func (s *Settings) needsTrust(v value, root string) (danger string) {
+func (s *Settings) needsTrust(v value, root string, home bool) (danger string) {
 	switch {
 	case v.key.Rule == NeedsTrust, v.key.Rule == Outside && leadsOut(v.data.(string), root):
 		return v.key.Danger
 	case v.key.Model:
-		return s.modelDanger(v.data.(string), root)
+		id := v.data.(string)
+		if home && s.away(id) {
+			return "sends the workspace's text to another machine, and your own settings keep it on this one"
+		}
+		return s.modelDanger(id, root)
 	}
 	return ""
+}
+
+// homeOnly reports whether the user's own file keeps text on this machine: it
+// names models, and every one of them answers here.
+func (s *Settings) homeOnly() bool {
+	names := 0
+	for _, v := range s.values {
+		if v.rank != rankUser || !v.key.Model {
+			continue
+		}
+		if names++; s.away(v.text()) {
+			return false
+		}
+	}
+	return names > 0
+}
+
+// away reports whether a model answers on another machine.
+func (s *Settings) away(id string) bool {
+	provider, _, _ := strings.Cut(id, "/")
+	at, err := url.Parse(s.values[keyName([]string{"providers", provider, "url"})].text())
+	if err != nil || at.Host == "" {
+		return false
+	}
+	ip := net.ParseIP(at.Hostname())
+	return at.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback())
 }
 
 // modelDanger is about models that are files: a stranger's weights are read by

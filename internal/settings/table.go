@@ -70,7 +70,7 @@ const (
 var keys = sync.OnceValue(func() []Key {
 	return []Key{
 		{Name: "model", Type: Text, Model: true,
-			Meaning: "The model for everything, as provider/model. Without it, a running Ollama is asked first, then a pulled local model. In a workspace's file, weights (local/PATH.gguf) and a recording outside the repository wait for `towpath trust`."},
+			Meaning: "The model for everything, as provider/model. Without it, a running Ollama is asked first, then a pulled local model. In a workspace's file, weights (local/PATH.gguf), a recording outside the repository, and a model on another machine where your own file names only models on this one wait for `towpath trust`."},
 		{Name: "suggest", Type: List,
 			Meaning: "Models of Ollama that the workspace works well with, best first. They are tried before others when no model is named."},
 		{Name: "temperature", Type: Number, Default: "0.1", Most: 2,

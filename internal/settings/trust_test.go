@@ -126,6 +126,37 @@ func TestModelThatIsAFileWaitsForTrust(t *testing.T) {
 	}
 }
 
+// A user who keeps to models on this machine is asked before a workspace's text
+// goes to another one.
+func TestModelElsewhereWaitsForTrustWhereTheUserKeepsToThisMachine(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		user, project string
+		waits         bool
+	}{
+		{`model = "ollama/mine"`, `model = "groq/big"`, true},
+		{"[use]\ndefault = \"local/small\"", "[use]\n\"01-a\" = \"openrouter/big\"", true},
+		{`model = "ollama/mine"`, "model = \"lmstudio/own\"\n[use]\n\"01-a\" = \"groq/big\"", true},
+		{`model = "ollama/mine"`, `model = "lmstudio/own"`, false},
+		{`model = "groq/big"`, `model = "openai/other"`, false},
+		{"model = \"ollama/mine\"\n[use]\njudge = \"groq/big\"", `model = "groq/big"`, false},
+		{"model = \"ollama/mine\"\n[providers.ollama]\nurl = \"http://big.example:11434\"", `model = "groq/big"`, false},
+		{"", `model = "groq/big"`, false},
+	} {
+		p := newPlace(t)
+		p.user(c.user + "\n")
+		p.project(c.project + "\n")
+		err := p.load().NeedModel("01-a")
+		if (err != nil) != c.waits {
+			t.Errorf("%q after the user's %q: %v", c.project, c.user, err)
+		}
+		p.environ = []string{"TOWPATH_MODEL=groq/now"}
+		if err := p.load().NeedModel("01-a"); err != nil {
+			t.Errorf("what the user names now needs no trust: %v", err)
+		}
+	}
+}
+
 func TestUsersOwnFileNeedsNoTrust(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
