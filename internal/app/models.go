@@ -51,8 +51,9 @@ type client interface {
 	List(ctx context.Context) ([]model.Info, error)
 }
 
-// wired is a model as it is called, and as its server made it.
-type wired struct{ call, plain model.Model }
+// wired is a model as it is called, and what says what it is: without retries and
+// recording.
+type wired struct{ call, about model.Model }
 
 // choice is a model and why it was taken.
 type choice struct{ id, why string }
@@ -154,7 +155,7 @@ func (c *catalog) ready(ctx context.Context, id string, tools bool) (engine.Chos
 	if err != nil {
 		return engine.Chosen{}, err
 	}
-	info, err := c.describe(ctx, id, m.plain)
+	info, err := c.describe(ctx, id, m.about)
 	if err != nil {
 		return engine.Chosen{}, err
 	}
@@ -264,12 +265,12 @@ func (c *catalog) model(id string) (wired, error) {
 	if provider == "local" {
 		policy.Crashes = 1 // its provider starts the child again and repeats the call itself
 	}
-	plain := cl.Model(name)
-	m := model.Retry(model.Journaled(model.Forced(slots.Limit(plain)), id), policy)
+	held := model.Forced(slots.Limit(cl.Model(name))) // it says of itself that it honours a choice of tool
+	m := model.Retry(model.Journaled(held, id), policy)
 	if c.recorder != nil {
 		m = c.recorder.Wrap(m)
 	}
-	c.models[id] = wired{m, plain}
+	c.models[id] = wired{m, held}
 	return c.models[id], nil
 }
 
