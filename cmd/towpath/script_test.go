@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -36,6 +37,7 @@ func TestMain(m *testing.M) {
 // the scripts there are, besides testscript's own commands:
 //
 //	server FILE          start a scripted model server; OLLAMA_HOST and SERVER name it
+//	service FILE         start a scripted service; CAMOFOX or SEARXNG names it
 //	exits CODE CMD...    run a command that must end with the code
 //	says TEXT            standard error holds the text (prints: standard output)
 //	asked N              the server got N chat calls
@@ -56,6 +58,7 @@ func TestScripts(t *testing.T) {
 		Condition:           condition,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"server":    startServer,
+			"service":   startService,
 			"exits":     exits,
 			"says":      func(ts *testscript.TestScript, neg bool, args []string) { holds(ts, neg, args, "stderr") },
 			"prints":    func(ts *testscript.TestScript, neg bool, args []string) { holds(ts, neg, args, "stdout") },
@@ -116,6 +119,20 @@ func startServer(ts *testscript.TestScript, neg bool, args []string) {
 	*ts.Value(serverKey{}).(**fakeserver.Server) = s
 	ts.Setenv("OLLAMA_HOST", s.URL)
 	ts.Setenv("SERVER", s.URL)
+}
+
+func startService(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, neg || len(args) != 1, "service FILE")
+	var script fakeserver.Service
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &script))
+	s, err := fakeserver.StartService(script)
+	ts.Check(err)
+	ts.Defer(s.Close)
+	name := "SEARXNG"
+	if script.Camofox {
+		name = "CAMOFOX"
+	}
+	ts.Setenv(name, s.URL)
 }
 
 func exits(ts *testscript.TestScript, neg bool, args []string) {

@@ -57,6 +57,7 @@ func Doctor(ctx context.Context, opt Options) ([]Finding, error) {
 	out = append(out, a.checkModels(ctx)...)
 	out = append(out, a.checkLibrary(ctx), a.checkGit())
 	out = append(out, a.checkServers(ctx)...)
+	out = append(out, a.checkServices(ctx)...)
 	return append(out, a.checkDisk()...), nil
 }
 

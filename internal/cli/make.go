@@ -15,6 +15,7 @@ import (
 
 func (c *cli) initCommand() *cobra.Command {
 	var template string
+	var beside bool
 	var about []string
 	for _, t := range starter.Templates() {
 		about = append(about, fmt.Sprintf("  %-8s %s", t.Name, t.Summary))
@@ -26,14 +27,24 @@ func (c *cli) initCommand() *cobra.Command {
 writes over a file.
 
 Templates:
-` + strings.Join(about, "\n"),
+` + strings.Join(about, "\n") + `
+
+With --services it writes, instead of a workspace, what Docker needs to run
+SearXNG (search) and camofox-browser (pages that need a browser) on this machine.`,
 		Example: `  towpath init my-course
-  towpath init --template blank my-work`,
+  towpath init --template blank my-work
+  towpath init --services my-course`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := first(args)
 			if dir == "" {
 				dir = "."
+			}
+			if beside {
+				if cmd.Flags().Changed("template") {
+					return usageError{errors.New("--services writes no workspace; leave --template out, or run towpath init twice")}
+				}
+				return c.writeServices(dir)
 			}
 			if err := starter.Write(c.path(dir), template); err != nil {
 				if errors.Is(err, starter.ErrNotEmpty) {
@@ -48,6 +59,7 @@ Templates:
 		},
 	}
 	cmd.Flags().StringVar(&template, "template", "course", "which `TEMPLATE` to write")
+	cmd.Flags().BoolVar(&beside, "services", false, "write a compose file with SearXNG and camofox-browser")
 	_ = cmd.RegisterFlagCompletionFunc("template", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		var names []string
 		for _, t := range starter.Templates() {
@@ -56,6 +68,24 @@ Templates:
 		return names, cobra.ShellCompDirectiveNoFileComp
 	})
 	return cmd
+}
+
+// writeServices writes the servers that run beside the program, and says how they
+// are started.
+func (c *cli) writeServices(dir string) error {
+	done, err := starter.WriteServices(c.path(dir), c.env.Random)
+	if err != nil {
+		return err
+	}
+	for _, name := range done.Made {
+		c.print(c.env.Out, "wrote %s\n", filepath.Join(dir, filepath.FromSlash(name)))
+	}
+	for _, name := range done.Kept {
+		c.print(c.env.Err, "%s is already there and was left as it is\n", filepath.Join(dir, filepath.FromSlash(name)))
+	}
+	c.print(c.env.Err, "\nstart them, and see whether they are ready:\n  docker compose -f %s up -d\n  towpath doctor\n",
+		quoted(filepath.Join(dir, filepath.FromSlash(starter.ComposeFile))))
+	return nil
 }
 
 func firstStage(template string) string {

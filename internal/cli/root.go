@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +25,7 @@ type Env struct {
 	Environ  []string // NAME=value
 	Dir      string   // the current folder
 	Clock    func() time.Time
+	Random   io.Reader // for secrets
 }
 
 // System gives the surroundings of this process.
@@ -32,7 +34,7 @@ func System() (Env, error) {
 	if err != nil {
 		return Env{}, fmt.Errorf("finding the current folder: %w", err)
 	}
-	return Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), Dir: dir, Clock: time.Now}, nil
+	return Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), Dir: dir, Clock: time.Now, Random: rand.Reader}, nil
 }
 
 // cli is one run of the program.
