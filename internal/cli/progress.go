@@ -95,7 +95,7 @@ func (p *progress) observe(e journal.Event) {
 	p.release(e)
 	switch e.Type {
 	case journal.StageSkipped:
-		p.line("[skip] %s: output present", e.Stage)
+		p.line("[skip] %s: %s", e.Stage, e.Note)
 	case journal.ContextBuilt:
 		p.context(e)
 	case journal.ItemStarted:

@@ -124,6 +124,55 @@ func TestLockThroughALinkOutOfTheTreeIsRefused(t *testing.T) {
 	}
 }
 
+// A link in the lock's place would have what it leads to emptied.
+func TestLockThatIsALinkEmptiesNothing(t *testing.T) {
+	t.Parallel()
+	tr := tree(t)
+	write(t, tr.Abs("notes.md"), "mine")
+	write(t, tr.Abs("history/.keep"), "")
+	link(t, "../notes.md", tr.Abs("history/lock"))
+	if _, err := tr.Lock("."); !errors.Is(err, ErrLink) || !strings.Contains(err.Error(), "remove the link") {
+		t.Errorf("got %v", err)
+	}
+	if data, err := tr.ReadFile("notes.md"); err != nil || string(data) != "mine" {
+		t.Errorf("it holds %q, %v", data, err)
+	}
+}
+
+// Files of git start programs: nothing is written there, by its name or a link.
+func TestNothingIsWrittenInAGitFolder(t *testing.T) {
+	t.Parallel()
+	tr := tree(t)
+	write(t, tr.Abs(".git/config"), "theirs")
+	write(t, tr.Abs("a.md"), "a")
+	link(t, ".git", tr.Abs("out"))
+	link(t, ".git/config", tr.Abs("file.md"))
+	for name, err := range map[string]error{
+		"write":           tr.WriteFile(".git/config", []byte("x")),
+		"other case":      tr.WriteFile("sub/.GIT/config", []byte("x")),
+		"through a link":  tr.WriteFile("out/hook", []byte("x")),
+		"link to a file":  tr.WriteFile("file.md", []byte("x")),
+		"new file":        tr.Create("out/new", []byte("x")),
+		"new folder":      tr.NewDir("out/hooks"),
+		"folder":          tr.MakeDir(".git/hooks"),
+		"moved there":     tr.Move("a.md", "out/a.md"),
+		"moved away":      tr.Move("out/config", "b.md"),
+		"removed":         tr.Remove("out/config"),
+		"lock":            func() error { _, err := tr.Lock("out"); return err }(),
+		"Windows' spells": tr.WriteFile("git~1/config", []byte("x")),
+	} {
+		if !errors.Is(err, ErrGit) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if list, err := os.ReadDir(tr.Abs(".git")); err != nil || len(list) != 1 {
+		t.Errorf("in .git: %v, %v", list, err)
+	}
+	if err := tr.WriteFile(".github/notes.md", []byte("x")); err != nil {
+		t.Errorf("a folder of another name: %v", err)
+	}
+}
+
 func TestGarbageInTheLockFileDoesNoHarm(t *testing.T) {
 	t.Parallel()
 	tr := tree(t)

@@ -105,6 +105,21 @@ func TestApproveGateWaitsForApproval(t *testing.T) {
 	b.mustRun(engine.Options{}, engine.HowAllDone)
 }
 
+// History comes with a workspace, and with it what others decided.
+func TestApprovalBySomebodyElseIsNamed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, two("## Gate\napprove"), echo)
+	b.mustRun(engine.Options{}, engine.HowGate)
+	if _, err := b.engine().Approve("1"); err != nil {
+		t.Fatal(err)
+	}
+	b.tune = func(cfg *engine.Config) { cfg.Actor = "reader" }
+	b.mustRun(engine.Options{}, engine.HowAllDone)
+	if got := b.notes(journal.StageSkipped); len(got) != 1 || got[0] != `01-scope: output present, approved by "tester"` {
+		t.Errorf("skipped %q", got)
+	}
+}
+
 func TestEditAfterApprovalReopensTheGate(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, two("## Gate\napprove"), echo)

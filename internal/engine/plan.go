@@ -25,7 +25,7 @@ func (e *Engine) Plan(opt Options) ([]Planned, error) {
 	}
 	var list []Planned
 	err := d.foresee(func(s *standing, what step) {
-		p := Planned{Stage: s.st.Name, Action: "skip", Why: "output present"}
+		p := Planned{Stage: s.st.Name, Action: "skip", Why: s.present(e.cfg.Actor)}
 		switch what {
 		case stepRun:
 			p.Action, p.Why = "run", "output missing"

@@ -268,7 +268,7 @@ func (d *drive) skip(s *standing, i int) (journal.Exited, bool, error) {
 	if !s.done {
 		return journal.Exited{}, false, nil // --stale passes over what was never made
 	}
-	d.e.tell(journal.Event{Type: journal.StageSkipped, Stage: s.st.Name, Note: "output present"})
+	d.e.tell(journal.Event{Type: journal.StageSkipped, Stage: s.st.Name, Note: s.present(d.e.cfg.Actor)})
 	if s.stale && !d.opt.Stale {
 		d.e.warn(s.st, "stale: %s changed since; towpath run --stale makes it anew", strings.Join(s.changed, ", "))
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"maps"
+	"strconv"
 
 	"towpath/internal/journal"
 	"towpath/internal/workspace"
@@ -79,6 +80,16 @@ func (e *Engine) age(s *standing) error {
 	s.changed = now.changes(made.Contract, e.show(s.st.Contract.Path), made.Inputs)
 	s.stale = len(s.changed) > 0
 	return nil
+}
+
+// present says that a stage is not run since its outputs are there, and who
+// approved them where that was somebody else: history comes with the workspace.
+func (s *standing) present(me string) string {
+	d := verdict(s.past)
+	if d == nil || d.Actor == me || !s.approved || s.st.Contract.Gate != workspace.GateApprove {
+		return "output present"
+	}
+	return "output present, approved by " + strconv.Quote(d.Actor)
 }
 
 // hashes gives the hash of each output that is there, by workspace path.
