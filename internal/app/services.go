@@ -39,7 +39,7 @@ func serviceFinding(what, address string, named bool, h services.Health, err err
 	var not *services.NotReadyError
 	switch {
 	case errors.As(err, &not) && not.Absent && !named:
-		return Finding{what, Note, address + ": " + not.Why + "; runs do not need it", "towpath init --services writes what Docker needs to run it"}
+		return Finding{what, Note, address + ": " + not.Why + "; runs do not need it", not.Mend}
 	case errors.As(err, &not):
 		f := Finding{what, Note, address + ": " + not.Why, not.Mend}
 		if named {

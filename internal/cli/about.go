@@ -83,8 +83,8 @@ func (c *cli) doctorCommand() *cobra.Command {
 		Use:   "doctor [WORKSPACE]",
 		Short: "Check everything that a run would need, and say how to mend it",
 		Long: `doctor checks the model server, the models and their windows, the library, git,
-tool servers, SearXNG, camofox-browser, disk space and permissions. It exits 1 if
-something that a run needs, or that your settings name, is missing.`,
+tool servers, SearXNG, camofox-browser, disk space and permissions. It exits 1
+if something that a run needs, or that your settings name, is missing.`,
 		Example:           "  towpath doctor my-course",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: c.atWorkspace,

@@ -30,7 +30,7 @@ Templates:
 ` + strings.Join(about, "\n") + `
 
 With --services it writes, instead of a workspace, what Docker needs to run
-SearXNG (search) and camofox-browser (pages that need a browser) on this machine.`,
+SearXNG (search) and camofox-browser (pages that need a browser) here.`,
 		Example: `  towpath init my-course
   towpath init --template blank my-work
   towpath init --services my-course`,
