@@ -178,18 +178,44 @@ func (c *course) keep(t *testing.T) {
 	t.Logf("kept at %s", to)
 }
 
-func (c *course) complete(t *testing.T, bin string, args ...string) {
+// tries is how often a small model may be asked for the whole: now and then one
+// part of a run on a model of this size is not what it should be. How often that
+// is, the ten demos measure; what is tested here is the way to the model.
+const tries = 3
+
+// within runs do until it succeeds, tries times at the most.
+func within(t *testing.T, do func() error) {
 	t.Helper()
-	start := time.Now()
-	last, err := c.run(t, bin, args...)
-	if err == nil {
-		err = c.verify()
+	for i := 1; ; i++ {
+		start := time.Now()
+		err := do()
+		if err == nil {
+			t.Logf("try %d: complete in %s", i, time.Since(start).Round(time.Second))
+			return
+		}
+		t.Logf("try %d: %v", i, err)
+		if i == tries {
+			t.Fatalf("not complete in %d tries", tries)
+		}
 	}
-	if err != nil {
-		c.keep(t)
-		t.Fatalf("%v; the last event was %v", err, last)
-	}
-	t.Logf("complete in %s", time.Since(start).Round(time.Second))
+}
+
+// complete runs the course to its end and holds the result to what it claims.
+func complete(t *testing.T, bin string, env []string, args ...string) {
+	t.Helper()
+	within(t, func() error {
+		c := newCourse(t, bin, env...)
+		last, err := c.run(t, bin, args...)
+		if err != nil {
+			err = fmt.Errorf("%w; the last event was %v", err, last)
+		} else {
+			err = c.verify()
+		}
+		if err != nil {
+			c.keep(t)
+		}
+		return err
+	})
 }
 
 // TestTwoStagesAndTwoItemsOnTheRealModel is the short form of the slow suites:
@@ -197,24 +223,24 @@ func (c *course) complete(t *testing.T, bin string, args ...string) {
 // and writes notes for both.
 func TestTwoStagesAndTwoItemsOnTheRealModel(t *testing.T) {
 	bin := program(t)
-	c := newCourse(t, bin)
-	c.rewrite(t, "pipeline/01-scope/CONTEXT.md", "\n3. Third objective\n4. Fourth objective", "", "exactly four", "exactly two", "The four must differ", "The two must differ")
-	last, err := c.run(t, bin, "--until", "2", "--model", "local/qwen2.5-coder-1.5b")
-	if err != nil {
-		t.Fatalf("%v; the last event was %v", err, last)
-	}
-	n, err := c.objectives()
-	if err != nil || n != 2 {
-		t.Fatalf("%d objectives, want 2: %v", n, err)
-	}
-	if err := c.notes(n); err != nil {
-		t.Fatal(err)
-	}
-	for _, stage := range []string{"03-outline", "04-draft"} {
-		if entries, _ := os.ReadDir(filepath.Join(c.dir, "pipeline", stage, "output")); len(entries) > 0 {
-			t.Errorf("%s ran beyond --until", stage)
+	within(t, func() error {
+		c := newCourse(t, bin)
+		c.rewrite(t, "pipeline/01-scope/CONTEXT.md", "\n3. Third objective\n4. Fourth objective", "", "exactly four", "exactly two", "The four must differ", "The two must differ")
+		last, err := c.run(t, bin, "--until", "2", "--model", "local/qwen2.5-coder-1.5b")
+		if err != nil {
+			return fmt.Errorf("%w; the last event was %v", err, last)
 		}
-	}
+		n, err := c.objectives()
+		if err != nil || n != 2 {
+			return fmt.Errorf("%d objectives, want 2: %w", n, err)
+		}
+		for _, stage := range []string{"03-outline", "04-draft"} {
+			if c.output(stage, "outline.md")+c.output(stage, "draft.md") != "" {
+				t.Errorf("%s ran beyond --until", stage)
+			}
+		}
+		return c.notes(n)
+	})
 }
 
 // rewrite replaces pairs of old and new text in a file of the workspace.

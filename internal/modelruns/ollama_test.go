@@ -122,7 +122,7 @@ func answers(t *testing.T, url string) {
 
 func TestCourseThroughOllamasOwnProtocol(t *testing.T) {
 	bin, host := program(t), ollama(t)
-	newCourse(t, bin, "OLLAMA_HOST="+host).complete(t, bin, "--model", "ollama/course-model")
+	complete(t, bin, []string{"OLLAMA_HOST=" + host}, "--model", "ollama/course-model")
 }
 
 func TestCourseThroughOllamasOpenAIProtocol(t *testing.T) {
@@ -135,5 +135,5 @@ func TestCourseThroughOllamasOpenAIProtocol(t *testing.T) {
 	if err := os.WriteFile(config, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	newCourse(t, bin, "XDG_CONFIG_HOME="+filepath.Dir(filepath.Dir(config))).complete(t, bin, "--model", "compat/course-model")
+	complete(t, bin, []string{"XDG_CONFIG_HOME=" + filepath.Dir(filepath.Dir(config))}, "--model", "compat/course-model")
 }
