@@ -121,7 +121,12 @@ func (c *cli) trust(a *app.App, yes, revoke bool) error {
 	}
 	fmt.Fprintln(out)
 	for _, i := range s.Inert {
-		fmt.Fprintf(out, "  line %d: %s %s\n", i.Line, clean(i.Key), clean(i.Why))
+		line := fmt.Sprintf("line %d: ", i.Line)
+		fmt.Fprintf(out, "  %s%s\n", line, c.beside(2+len(line), fmt.Sprintf("%s = %s: %s", clean(i.Key), clean(i.Value), clean(i.Why))))
+	}
+	if !yes && len(s.Inert) == 0 {
+		fmt.Fprintln(out, "nothing in these files waits for trust: they are in force as they are")
+		return nil
 	}
 	if !yes {
 		if !c.attended() {

@@ -147,7 +147,7 @@ func leadsOut(p, root string) bool {
 func (s *Settings) inert(v value, danger string) {
 	v.note = "not in force: not trusted"
 	s.beaten = append(s.beaten, v)
-	s.Inert = append(s.Inert, Inert{Key: v.name(), File: v.origin.File, Line: v.origin.Line, Why: danger})
+	s.Inert = append(s.Inert, Inert{Key: v.name(), File: v.origin.File, Line: v.origin.Line, Why: danger, Value: v.shown()})
 }
 
 // tighten holds what a workspace's file sets within what the user's file

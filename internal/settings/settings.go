@@ -261,6 +261,8 @@ type Inert struct {
 	File string
 	Line int
 	Why  string // what the key could do, one clause
+
+	Value string // as TOML writes it; secrets hidden
 }
 
 // Need says whether the key, or anything below it, waits for trust: then the

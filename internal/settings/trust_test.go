@@ -58,6 +58,9 @@ func TestStrangersFileDoesNoHarm(t *testing.T) {
 	if diff := cmp.Diff(want, inert); diff != "" {
 		t.Error(diff)
 	}
+	if got := s.Inert[3].Value + s.Inert[2].Value; got != `"sh""AWS_SECRET_ACCESS_KEY"` {
+		t.Errorf("the values are shown as %s", got)
+	}
 	err := s.Need("servers.shell")
 	var untrusted *UntrustedError
 	if !errors.As(err, &untrusted) || untrusted.ExitCode() != 4 || !strings.Contains(err.Error(), file+":7") || !strings.Contains(err.Error(), "towpath trust") {
