@@ -59,13 +59,13 @@ func (c *cli) printModels(list app.ModelList) {
 		c.table(rows)
 	}
 	for _, n := range list.Notes {
-		fmt.Fprintln(c.env.Err, clean(n))
+		fmt.Fprintln(c.env.Err, c.fit(c.env.Err, clean(n)))
 	}
+	last := "no model can be used yet: start Ollama, or run towpath models pull " + local.DefaultModel
 	if list.Default != "" {
-		c.print(c.env.Err, "a run uses %s unless told otherwise: --model, TOWPATH_MODEL, or model in towpath.toml\n", list.Default)
-	} else {
-		fmt.Fprintf(c.env.Err, "no model can be used yet: start Ollama, or run towpath models pull %s\n", local.DefaultModel)
+		last = fmt.Sprintf("a run uses %s unless told otherwise: --model, TOWPATH_MODEL, or model in towpath.toml", list.Default)
 	}
+	c.print(c.env.Err, "%s\n", c.fit(c.env.Err, last))
 }
 
 func yesNo(b *bool) string {

@@ -324,6 +324,10 @@ func (c *cli) table(rows [][]string) {
 	for _, r := range rows {
 		var b strings.Builder
 		for i, cell := range r {
+			if i == len(r)-1 && i > 0 {
+				b.WriteString(c.beside(columnsOfText(bare(b.String())), cell))
+				break
+			}
 			b.WriteString(cell)
 			if i < len(r)-1 {
 				b.WriteString(strings.Repeat(" ", widths[i]-columnsOfText(bare(cell))+2))

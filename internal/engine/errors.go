@@ -97,7 +97,11 @@ func classify(ctx context.Context, err error) *Error {
 	case paused:
 		return &Error{Code: CodePaused, How: HowPaused, Err: err, Until: until, Mend: "paused until " + stamp(until) + ": run the same command then"}
 	case errors.As(err, &items):
-		return &Error{Code: CodeError, How: HowFailed, Err: err, Mend: "run the same command to make the ones that are missing; the others are kept"}
+		mend := "run the same command to try again"
+		if items.kept() {
+			mend = "run the same command to make the ones that are missing; the others are kept"
+		}
+		return &Error{Code: CodeError, How: HowFailed, Err: err, Mend: mend}
 	case errors.As(err, &ours):
 		return ours
 	case errors.As(err, &coded) && coded.ExitCode() == CodeLocked:

@@ -262,15 +262,26 @@ type ItemError struct {
 func (e *ItemsError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d of %d items have no result", len(e.Failed), e.Total)
+	var whys []string // each once, in the order of its first item
+	of := map[string][]string{}
 	for _, f := range e.Failed {
 		why := "not begun"
 		if f.Err != nil {
 			why = f.Err.Error()
 		}
-		fmt.Fprintf(&b, "; item %d (%s): %s", f.N, f.Title, why)
+		if of[why] == nil {
+			whys = append(whys, why)
+		}
+		of[why] = append(of[why], fmt.Sprintf("item %d (%s)", f.N, f.Title))
+	}
+	for _, why := range whys {
+		fmt.Fprintf(&b, "; %s: %s", strings.Join(of[why], ", "), why)
 	}
 	return b.String()
 }
+
+// kept reports whether some items have a result.
+func (e *ItemsError) kept() bool { return len(e.Failed) < e.Total }
 
 // Unwrap gives the items' errors.
 func (e *ItemsError) Unwrap() []error {
