@@ -209,6 +209,10 @@ const (
 
 // load reads a recording. A last line that was not written whole is left out.
 func load(path string) (head, []*entry, error) {
+	// Opening a pipe would wait for somebody to write to it.
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return head{}, nil, fmt.Errorf("opening the recording: %s is not a regular file; name another one", path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return head{}, nil, fmt.Errorf("opening the recording: %w", err)
