@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 	"towpath/internal/app"
 	"towpath/internal/engine"
 	"towpath/internal/journal"
+	"towpath/internal/workspace"
 )
 
 // onStage is a command on one stage: NAME STAGE [WORKSPACE].
@@ -18,7 +20,14 @@ func (c *cli) onStage(cmd *cobra.Command, do func(ctx context.Context, a *app.Ap
 	cmd.Args = stageAnd(1, cobra.RangeArgs(1, 2))
 	cmd.ValidArgsFunction = c.atStage()
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return c.with(cmd.Context(), first(args[1:]), func(a *app.App) error { return do(cmd.Context(), a, args[0]) })
+		return c.with(cmd.Context(), first(args[1:]), func(a *app.App) error {
+			err := do(cmd.Context(), a, args[0])
+			var none *workspace.StageError
+			if len(args) == 1 && errors.As(err, &none) && filepath.Clean(args[0]) == filepath.Clean(a.Shown) {
+				return usageError{fmt.Errorf("%s is the workspace; name the stage before it, one of %s", args[0], strings.Join(none.Among, ", "))}
+			}
+			return err
+		})
 	}
 	return cmd
 }

@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -31,7 +35,7 @@ Exit codes: 0 done or at a gate, 1 error, 2 usage or contract, 3 a loop gave up,
   towpath run my-course --all --model ollama/qwen3.5:9b
   towpath run my-course --input "A short course on regular expressions"
   towpath run my-course --again 03-outline`,
-		Args: cobra.MaximumNArgs(1),
+		Args: c.workspaceAlone,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("input") {
 				opt.Input = &input
@@ -67,6 +71,40 @@ Exit codes: 0 done or at a gate, 1 error, 2 usage or contract, 3 a loop gave up,
 	}
 	_ = cmd.RegisterFlagCompletionFunc("model", c.modelFlag)
 	return cmd
+}
+
+// workspaceAlone refuses a stage where run takes a workspace, in words that say
+// how a stage is named.
+func (c *cli) workspaceAlone(_ *cobra.Command, args []string) error {
+	stage := ""
+	switch len(args) {
+	case 0:
+		return nil
+	case 1:
+		if _, err := os.Stat(c.inDir(args[0])); err == nil || !c.isStage(args[0]) {
+			return nil
+		}
+		stage = args[0]
+	default:
+		stage = "STAGE"
+	}
+	return fmt.Errorf("run takes a workspace, and does its next stage; for one stage alone write towpath run --stage %s", stage)
+}
+
+// isStage reports whether the workspace here has a stage that goes by the name.
+func (c *cli) isStage(name string) bool {
+	stages, err := app.Stages(c.options(""))
+	return err == nil && slices.ContainsFunc(stages, func(s string) bool {
+		number, short, _ := strings.Cut(s, "-")
+		return s == name || short == name || number == name || strings.TrimLeft(number, "0") == name
+	})
+}
+
+func (c *cli) inDir(p string) string {
+	if filepath.IsAbs(p) {
+		return p
+	}
+	return filepath.Join(c.env.Dir, p)
 }
 
 func (c *cli) run(ctx context.Context, path string, opt engine.Options, asJSON bool, record, replay string) error {

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -318,5 +319,15 @@ func TestRejectedItemsGetTheirOwnPieceBack(t *testing.T) {
 		if other := map[string]string{"1": "2", "2": "1"}[n]; strings.Contains(user(c), "Text of module "+other+".") {
 			t.Errorf("module %s was given the piece of module %s", n, other)
 		}
+	}
+}
+
+// A reason that many items share is read once.
+func TestReasonThatItemsShareIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	same := errors.New("the model calls no tools")
+	err := &engine.ItemsError{Total: 4, Failed: []engine.ItemError{{N: 1, Title: "a", Err: same}, {N: 2, Title: "b"}, {N: 4, Title: "d", Err: same}}}
+	if got, want := err.Error(), "3 of 4 items have no result; item 1 (a), item 4 (d): the model calls no tools; item 2 (b): not begun"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

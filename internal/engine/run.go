@@ -319,12 +319,16 @@ func (d *drive) halt(s *standing, i int, outputs []string, odd string) (journal.
 	if odd != "" {
 		read = odd + "; " + read
 	}
-	gate := journal.Exited{How: HowGate, Reason: "review gate: " + read + ", then run the same command to go on", Next: next, Outputs: outputs}
+	goOn := "run the same command to go on"
+	if d.single != nil { // the same command is about this stage alone
+		goOn = "towpath run goes on"
+	}
+	gate := journal.Exited{How: HowGate, Reason: "review gate: " + read + ", then " + goOn, Next: next, Outputs: outputs}
 	switch {
 	case st.Contract.Gate == workspace.GateApprove:
 		gate.Code = CodePerson
 		gate.Reason = st.Name + " waits for approval: " + read
-		gate.Mend = "towpath approve " + st.Name + ", then run the same command to go on"
+		gate.Mend = "towpath approve " + st.Name + ", then " + goOn
 		return gate, true
 	case odd != "":
 		return gate, true
