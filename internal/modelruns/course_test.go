@@ -232,7 +232,7 @@ func TestTwoStagesAndTwoItemsOnTheRealModel(t *testing.T) {
 		}
 		n, err := c.objectives()
 		if err != nil || n != 2 {
-			return fmt.Errorf("%d objectives, want 2: %w", n, err)
+			return fmt.Errorf("%d objectives, want 2: %v", n, err)
 		}
 		for _, stage := range []string{"03-outline", "04-draft"} {
 			if c.output(stage, "outline.md")+c.output(stage, "draft.md") != "" {
